@@ -1,0 +1,160 @@
+//! What can be typed.
+
+use clap::{Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Read-only inspector of XFS file systems: images and devices, the realtime section first class.
+#[derive(Clone, Debug, Parser)]
+#[command(version, propagate_version = true, after_help = "\
+Exit status: 0 answered, nothing wrong; 1 something is damaged, or a danger applies to a kernel that was asked for;
+2 could not answer, or not wholly; 3 (check, preflight, rt) the log is dirty and the verdict is of the state before
+recovery.")]
+pub struct Args {
+    #[command(flatten)]
+    pub common: Common,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Options that every command takes.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct Common {
+    /// Realtime device or image
+    #[arg(long, global = true, value_name = "PATH")]
+    pub rtdev: Option<PathBuf>,
+    /// External log device or image
+    #[arg(long, global = true, value_name = "PATH")]
+    pub logdev: Option<PathBuf>,
+    /// JSON instead of text: an object for one answer, an object per line for lists
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// When to use colour
+    #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t)]
+    pub color: Color,
+    /// No progress bar
+    #[arg(long, global = true)]
+    pub no_progress: bool,
+    /// Threads for work on several AGs at once (default: one per core)
+    #[arg(long, global = true, value_name = "N")]
+    pub threads: Option<usize>,
+    /// Only answers and errors, no warnings
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+    /// More about each answer
+    #[arg(short, long, global = true)]
+    pub verbose: bool,
+    /// Tell at the end what was read from the devices
+    #[arg(long, global = true)]
+    pub io_stats: bool,
+    /// The file system begins at this byte of the target
+    #[arg(long, global = true, value_name = "BYTES", value_parser = number)]
+    pub offset: Option<u64>,
+    /// Map regular files into memory (if a file is cut short meanwhile, the program dies)
+    #[arg(long, global = true)]
+    pub mmap: bool,
+    /// Read through the superblock copy in this AG
+    #[arg(long, global = true, value_name = "N")]
+    pub sb: Option<u32>,
+    /// Search the whole device for superblock copies, not only its first GiB
+    #[arg(long, global = true)]
+    pub scan: bool,
+}
+
+/// When to colour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless NO_COLOR is set.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// The commands.
+#[derive(Clone, Debug, Subcommand)]
+pub enum Command {
+    /// Geometry, as xfs_info prints it
+    Info(InfoArgs),
+    /// Any structure, field by field, as xfs_db prints it
+    Show(ShowArgs),
+}
+
+/// Arguments of `info`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct InfoArgs {
+    /// Images, block devices, or mount points
+    #[arg(required = true, value_name = "TARGET")]
+    pub targets: Vec<PathBuf>,
+}
+
+/// Arguments of `show`.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "\
+WHAT is one of
+  sb N, agf N, agi N, agfl N     header of AG N (N is 0 if left out)
+  inode N                        inode by number
+  fsblock N --as TYPE            block of the data device, read as a structure of that type
+FIELDs name parts of it: core.size  u3.bmx[0-3].startblock  unlinked[5]
+
+  xfsinspect show disk.img sb 0
+  xfsinspect show disk.img agf 1 freeblks longest
+  xfsinspect show disk.img fsblock 24 --as bmapbtd 'recs[1-5]' -v")]
+pub struct ShowArgs {
+    /// Image or block device
+    #[arg(value_name = "TARGET")]
+    pub target: PathBuf,
+    /// What to show, then the fields to show of it
+    #[arg(required = true, value_name = "WHAT")]
+    pub what: Vec<String>,
+    /// Type of the structure in a block (xfs_db's type names)
+    #[arg(long = "as", value_name = "TYPE")]
+    pub kind: Option<String>,
+    /// The bytes, too
+    #[arg(long)]
+    pub hex: bool,
+}
+
+/// A number, decimal or 0x hexadecimal, with an optional unit s (512 bytes), k, m, g, t.
+pub fn number(text: &str) -> Result<u64, String> {
+    let (digits, unit) = match text.strip_suffix(|c: char| "skmgtSKMGT".contains(c)) {
+        Some(digits) if !text.starts_with("0x") => (digits, text.get(digits.len()..).unwrap_or("")),
+        _ => (text, ""),
+    };
+    let value = match digits.strip_prefix("0x") {
+        Some(hex) => u64::from_str_radix(hex, 16).ok(),
+        None => digits.parse::<u64>().ok(),
+    };
+    let factor = match unit.to_ascii_lowercase().as_str() {
+        "s" => 512,
+        "k" => 1 << 10,
+        "m" => 1 << 20,
+        "g" => 1 << 30,
+        "t" => 1 << 40,
+        _ => 1u64,
+    };
+    value.and_then(|value| value.checked_mul(factor)).ok_or_else(|| format!("{text:?} is no number"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_arguments_are_consistent() {
+        use clap::CommandFactory;
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn numbers() {
+        assert_eq!(number("9437184"), Ok(9_437_184));
+        assert_eq!(number("0x10"), Ok(16));
+        assert_eq!(number("9m"), Ok(9 << 20));
+        assert_eq!(number("18432s"), Ok(9_437_184));
+        for bad in ["", "x", "-1", "1q", "99999999999t", "0x"] {
+            assert!(number(bad).is_err(), "{bad}");
+        }
+    }
+}

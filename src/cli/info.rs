@@ -1,0 +1,85 @@
+//! `info`: the report of xfs_info.
+
+use super::args::InfoArgs;
+use super::session::Session;
+use super::target::{self, Target};
+use crate::error::Result;
+use crate::report::info::{DeviceNames, report};
+use crate::report::{json, value};
+use crate::volume::Origin;
+use serde_json::{Map, Value as Json, json};
+
+/// Answers for each target; an error with one does not keep the others from being answered.
+pub fn run(session: &mut Session, args: &InfoArgs) -> Result<()> {
+    for path in &args.targets {
+        match target::open(session, path) {
+            Ok(target) => {
+                answer(session, &target);
+                target.close(session);
+            }
+            Err(error) => session.error(&error),
+        }
+    }
+    Ok(())
+}
+
+fn answer(session: &mut Session, target: &Target) {
+    let volume = &target.volume;
+    if session.common.json {
+        let object = object(session, target);
+        session.print_json(object);
+        return;
+    }
+    let names =
+        DeviceNames { data: &target.name, log: target.log_name.as_deref(), rt: target.rt_name.as_deref() };
+    session.print(&report(volume.superblock(), volume.zoned(), names, target.is_complete()));
+}
+
+fn object(session: &mut Session, target: &Target) -> Map<String, Json> {
+    let volume = &target.volume;
+    let mut object = Map::new();
+    object.insert("type".into(), "info".into());
+    object.insert("schema".into(), json::SCHEMA.into());
+    object.insert("target".into(), target.name.clone().into());
+    object.insert("logdev".into(), target.log_name.clone().into());
+    object.insert("rtdev".into(), target.rt_name.clone().into());
+    object.insert("superblock".into(), origin(target));
+    object.extend(json::geometry(volume.superblock(), volume.zoned(), volume.geometry()));
+    if let Origin::Inferred { inferred, .. } = volume.origin() {
+        let known: Vec<&str> = inferred.known.iter().map(|(field, _)| *field).collect();
+        object.insert("inferred".into(), json!({ "known": known, "unknown": inferred.unknown }));
+        // Figures that nothing on disk tells must not look like figures.
+        for name in ["log", "realtime", "quota", "label", "naming"] {
+            object.insert(name.into(), Json::Null);
+        }
+    }
+    let shortfall = volume.shortfall().map(|s| {
+        json!({ "needed_bytes": s.needed, "present_bytes": s.present,
+            "missing_bytes": s.needed.saturating_sub(s.present), "first_cut_ag": s.first_cut.0,
+            "first_cut_ag_present_bytes": s.first_cut_present })
+    });
+    object.insert("shortfall".into(), shortfall.into());
+    object.insert("warnings".into(), session.take_warnings());
+    object
+}
+
+fn origin(target: &Target) -> Json {
+    let (name, reason) = match target.volume.origin() {
+        Origin::Primary => ("primary", None),
+        Origin::Chosen { .. } => ("chosen", None),
+        Origin::Copy { reason, .. } => ("copy", Some(reason)),
+        Origin::Inferred { reason, .. } => ("inferred", Some(reason)),
+    };
+    let copies: Option<Vec<Json>> = match target.volume.origin() {
+        Origin::Copy { found, .. } => {
+            Some(found.iter().map(|c| json!({ "ag": c.ag.0, "device": "data", "byte": c.byte.0 })).collect())
+        }
+        _ => None,
+    };
+    let place = target.superblock_place();
+    json!({
+        "origin": name, "device": "data", "byte": place.byte.0,
+        "crc_state": value::state_name(target.superblock_crc()),
+        "primary_unusable": reason, "copies": copies,
+    })
+}

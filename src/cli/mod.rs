@@ -1,0 +1,36 @@
+//! The command line: arguments in, text or JSON out, an exit status. A user of the library like any other.
+
+mod args;
+mod info;
+mod session;
+mod show;
+mod target;
+
+pub use session::Outcome;
+
+use args::{Args, Command};
+use clap::Parser;
+use session::Session;
+use std::process::ExitCode;
+
+/// Runs the program with the arguments of the process.
+pub fn main() -> ExitCode {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => {
+            // Help and version are answers, anything else is a usage error: 2, as clap has it.
+            let code = u8::try_from(error.exit_code()).unwrap_or(2);
+            let _ = error.print();
+            return ExitCode::from(code);
+        }
+    };
+    let mut session = Session::new(args.common.clone());
+    let result = match &args.command {
+        Command::Info(info) => info::run(&mut session, info),
+        Command::Show(show) => show::run(&mut session, show),
+    };
+    if let Err(error) = result {
+        session.error(&error);
+    }
+    session.finish()
+}

@@ -1,0 +1,168 @@
+//! One run of the program: where output goes, what was flagged, and which exit status that makes.
+
+use super::args::{Color, Common};
+use crate::error::Error;
+use crate::source::IoStats;
+use serde_json::{Map, Value as Json, json};
+use std::io::{IsTerminal, Write};
+use std::process::ExitCode;
+
+/// How a run ended. Where several hold, the first of 1, 3, 2, 0 counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Answered, nothing wrong.
+    Clean,
+    /// Something is damaged, or a danger applies.
+    Findings,
+    /// Not answered, or not wholly.
+    Incomplete,
+    /// The log is dirty; the verdict is of the state before recovery.
+    DirtyLog,
+}
+
+impl Outcome {
+    /// The one of two that counts.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        let rank = |outcome| match outcome {
+            Self::Findings => 3,
+            Self::DirtyLog => 2,
+            Self::Incomplete => 1,
+            Self::Clean => 0,
+        };
+        if rank(other) > rank(self) { other } else { self }
+    }
+
+    /// The exit status.
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Clean => 0,
+            Self::Findings => 1,
+            Self::Incomplete => 2,
+            Self::DirtyLog => 3,
+        }
+    }
+}
+
+/// Something to flag: a stable id and a sentence.
+#[derive(Clone, Debug)]
+pub struct Warning {
+    /// Stable id, for `explain` and scripts.
+    pub id: &'static str,
+    /// What, where, what it means.
+    pub message: String,
+}
+
+/// State of a run.
+pub struct Session {
+    /// Options of every command.
+    pub common: Common,
+    outcome: Outcome,
+    warnings: Vec<Warning>,
+    stats: Vec<(String, IoStats)>,
+    broken_pipe: bool,
+}
+
+impl Session {
+    /// A new run.
+    pub fn new(common: Common) -> Self {
+        Self { common, outcome: Outcome::Clean, warnings: Vec::new(), stats: Vec::new(), broken_pipe: false }
+    }
+
+    /// Takes an outcome into account.
+    pub fn outcome(&mut self, outcome: Outcome) {
+        self.outcome = self.outcome.and(outcome);
+    }
+
+    /// Flags something: on stderr at once, in JSON with the answer.
+    pub fn warn(&mut self, id: &'static str, message: impl Into<String>, outcome: Outcome) {
+        let message = message.into();
+        self.outcome(outcome);
+        if !self.common.quiet {
+            let (on, off) = if self.color_stderr() { ("\x1b[33m", "\x1b[0m") } else { ("", "") };
+            eprintln!("{on}warning[{id}]{off}: {message}");
+        }
+        self.warnings.push(Warning { id, message });
+    }
+
+    /// Reports an error; the run ends with 2 unless something worse was found.
+    pub fn error(&mut self, error: &Error) {
+        self.outcome(Outcome::Incomplete);
+        let (on, off) = if self.color_stderr() { ("\x1b[31m", "\x1b[0m") } else { ("", "") };
+        eprintln!("{on}error{off}: {error}");
+    }
+
+    /// The warnings since the last call, for the JSON of an answer.
+    pub fn take_warnings(&mut self) -> Json {
+        let list: Vec<Json> =
+            self.warnings.drain(..).map(|w| json!({ "id": w.id, "message": w.message })).collect();
+        list.into()
+    }
+
+    /// Writes text to stdout. A closed pipe ends the output quietly.
+    pub fn print(&mut self, text: &str) {
+        if self.broken_pipe {
+            return;
+        }
+        let mut out = std::io::stdout().lock();
+        if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+            self.broken_pipe = true;
+            if error.kind() != std::io::ErrorKind::BrokenPipe {
+                eprintln!("error: cannot write the answer: {error}");
+                self.outcome(Outcome::Incomplete);
+            }
+        }
+    }
+
+    /// Writes an object as one line.
+    pub fn print_json(&mut self, object: Map<String, Json>) {
+        let line = format!("{}\n", Json::Object(object));
+        self.print(&line);
+    }
+
+    /// Is nobody reading any more?
+    pub fn closed(&self) -> bool {
+        self.broken_pipe
+    }
+
+    /// Remembers what was read from a device.
+    pub fn add_stats(&mut self, name: &str, stats: IoStats) {
+        self.stats.push((name.to_owned(), stats));
+    }
+
+    fn color_stderr(&self) -> bool {
+        match self.common.color {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto => std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
+        }
+    }
+
+    /// Ends the run: figures of I/O if asked for, and the exit status.
+    pub fn finish(self) -> ExitCode {
+        if self.common.io_stats {
+            for (name, s) in &self.stats {
+                let micros = s.time.as_micros();
+                eprintln!(
+                    "io-stats: {name}: {} reads, {} bytes, {} to {} bytes each, {micros} us",
+                    s.reads, s.bytes, s.smallest, s.largest
+                );
+            }
+        }
+        ExitCode::from(self.outcome.code())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn findings_before_dirty_before_incomplete_before_clean() {
+        use Outcome::{Clean, DirtyLog, Findings, Incomplete};
+        assert_eq!(Clean.and(Incomplete).and(DirtyLog).and(Findings).code(), 1);
+        assert_eq!(Incomplete.and(DirtyLog).and(Clean).code(), 3);
+        assert_eq!(Incomplete.and(Clean).code(), 2);
+        assert_eq!(Clean.and(Clean).code(), 0);
+    }
+}

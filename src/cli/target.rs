@@ -1,0 +1,373 @@
+//! Opening a target: the stack of sources, the superblock in use, and everything about them that must be marked.
+
+use super::session::{Outcome, Session};
+use crate::check::superblock::{self as rules, Subject};
+use crate::error::{Error, Place, Result};
+use crate::format::checksum::{self, CrcState};
+use crate::format::superblock as format_sb;
+use crate::report::text::{escaped, size};
+use crate::source::{self, Cached, FileKind, FileSource, Source, Window, container, mounts};
+use crate::units::{AgNumber, ByteOffset, Device};
+use crate::volume::{AgHeader, Choice, Devices, OpenError, Origin, Volume};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+type Opened = Arc<Cached<Box<dyn Source>>>;
+
+/// An open file system with the names of its devices.
+pub struct Target {
+    /// The file system.
+    pub volume: Volume,
+    /// Name of the data device, as it was given.
+    pub name: String,
+    /// Name of the log device, where there is one.
+    pub log_name: Option<String>,
+    /// Name of the realtime device, where there is one.
+    pub rt_name: Option<String>,
+    sources: Vec<(String, Opened)>,
+}
+
+/// A path for messages.
+pub fn shown(path: &Path) -> String {
+    escaped(path.as_os_str().as_bytes())
+}
+
+fn system(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Error {
+    let what = what.into();
+    move |source| Error::System { what, source }
+}
+
+/// Opens one device or image with everything that was asked for on top.
+fn open_source(session: &mut Session, path: &Path, offset: Option<u64>) -> Result<(Opened, FileKind)> {
+    let name = shown(path);
+    let file = FileSource::open(path).map_err(system(name.clone()))?;
+    let kind = file.kind();
+    if let FileKind::BlockDevice(..) = kind
+        && !file.is_direct()
+    {
+        session.warn(
+            "page-cache",
+            format!("{name}: the system refuses direct reads; what is read comes from the page cache and may be old"),
+            Outcome::Clean,
+        );
+    }
+    let mut base: Box<dyn Source> = if kind == FileKind::Regular { regular(session, file, &name)? } else { Box::new(file) };
+    if let Some(offset) = offset {
+        if offset >= base.len() {
+            let len = base.len();
+            return Err(Error::request(format!("--offset {offset}: {name} ends at byte {len}")));
+        }
+        base = Box::new(Window::new(base, ByteOffset(offset), None));
+    }
+    Ok((Arc::new(Cached::new(base)), kind))
+}
+
+fn regular(session: &Session, file: FileSource, name: &str) -> Result<Box<dyn Source>> {
+    let mut head = [0; 4];
+    let packed = file.len() >= 4 && file.read_at(ByteOffset(0), &mut head).is_ok() && source::is_zstd(&head);
+    let file = if packed {
+        let handle = file.file().try_clone().map_err(system(name))?;
+        let unpacked = source::unpack_zstd(handle).map_err(system(format!("{name}: cannot unpack the zstd image")))?;
+        FileSource::from_file(unpacked).map_err(system(name))?
+    } else {
+        file
+    };
+    #[cfg(feature = "mmap")]
+    if session.common.mmap && file.len() > 0 {
+        return Ok(Box::new(source::MmapSource::new(file.file()).map_err(system(format!("{name}: cannot map")))?));
+    }
+    if session.common.mmap && !cfg!(feature = "mmap") {
+        return Err(Error::request("--mmap: this program was built without it"));
+    }
+    Ok(Box::new(file))
+}
+
+/// Says that a device is in use, where it is.
+fn mark_mounted(session: &mut Session, path: &Path, kind: FileKind) {
+    let numbers = mounts::devices_of(path, kind);
+    let mounted = mounts::mounts().into_iter().find(|m| numbers.contains(&m.device));
+    if let Some(mount) = mounted {
+        let text = format!(
+            "{} is mounted at {}: what is read here may be older than what the kernel holds",
+            shown(path),
+            shown(&mount.mount_point)
+        );
+        session.warn("mounted", text, Outcome::Clean);
+    }
+}
+
+/// The devices behind a mount point: data, log, realtime.
+fn behind_mount_point(path: &Path) -> Result<(PathBuf, Option<PathBuf>, Option<PathBuf>)> {
+    let full = path.canonicalize().map_err(system(shown(path)))?;
+    let mount = mounts::mounts().into_iter().rfind(|m| m.mount_point == full);
+    match mount {
+        Some(m) if m.fs_type == "xfs" => {
+            let option = |name| m.option(name).map(PathBuf::from);
+            Ok((m.source.clone(), option("logdev"), option("rtdev")))
+        }
+        Some(m) => Err(Error::request(format!("{} is a mount point of {}, not xfs", shown(path), m.fs_type))),
+        None => Err(Error::request(format!("{} is a directory, but no mount point", shown(path)))),
+    }
+}
+
+/// Opens a target of any command.
+///
+/// # Errors
+/// Whatever keeps it from being read as XFS, in one sentence.
+pub fn open(session: &mut Session, path: &Path) -> Result<Target> {
+    let (mut log, mut rt) = (session.common.logdev.clone(), session.common.rtdev.clone());
+    let mut data = path.to_owned();
+    if path.is_dir() {
+        let (device, log_device, rt_device) = behind_mount_point(path)?;
+        data = device;
+        log = log.or(log_device);
+        rt = rt.or(rt_device);
+    }
+    let (data_source, kind) = open_source(session, &data, session.common.offset)?;
+    let mut sources = vec![(shown(&data), Arc::clone(&data_source))];
+    let mut devices = Devices::data_only(data_source.clone());
+    for (path, slot) in [(&log, &mut devices.log), (&rt, &mut devices.rt)] {
+        if let Some(path) = path {
+            let (opened, _) = open_source(session, path, None)?;
+            sources.push((shown(path), Arc::clone(&opened)));
+            *slot = Some(opened);
+        }
+    }
+    let choice = Choice { copy: session.common.sb, scan_all: session.common.scan };
+    let volume = match Volume::open(devices, choice) {
+        Ok(volume) => volume,
+        Err(OpenError::Other(error)) => return Err(error),
+        Err(OpenError::NoSuperblock { reason, searched }) => {
+            record_stats(session, &sources);
+            return Err(Error::NotXfs(not_xfs(&*data_source, &shown(&data), &reason, &searched)));
+        }
+    };
+    let target = Target {
+        volume,
+        name: shown(&data),
+        log_name: log.as_deref().map(shown),
+        rt_name: rt.as_deref().map(shown),
+        sources,
+    };
+    mark_mounted(session, &data, kind);
+    if refuse_container(&target, &*data_source) {
+        record_stats(session, &target.sources);
+        return Err(Error::NotXfs(inside_container(&target, &*data_source)));
+    }
+    mark_superblock(session, &target);
+    mark_size(session, &target);
+    Ok(target)
+}
+
+fn record_stats(session: &mut Session, sources: &[(String, Opened)]) {
+    for (name, source) in sources {
+        session.add_stats(name, source.stats());
+    }
+}
+
+impl Target {
+    /// Hands the figures of I/O over to the session.
+    pub fn close(&self, session: &mut Session) {
+        record_stats(session, &self.sources);
+    }
+
+    /// Where the superblock in use lies.
+    pub fn superblock_place(&self) -> Place {
+        let (ag, byte) = match self.volume.origin() {
+            Origin::Copy { copy, .. } => (copy.ag, copy.byte),
+            Origin::Chosen { ag, byte } => (*ag, *byte),
+            Origin::Primary | Origin::Inferred { .. } => (AgNumber(0), ByteOffset(0)),
+        };
+        Place::new(Device::Data, byte, u64::from(self.volume.context().sector_size), format!("sb {ag}"))
+    }
+
+    /// State of the checksum of the superblock in use.
+    pub fn superblock_crc(&self) -> CrcState {
+        if !self.volume.context().has_crc() {
+            return CrcState::Unchecked;
+        }
+        let place = self.superblock_place();
+        match self.volume.read(Device::Data, place.byte, self.volume.context().sector_size, "sb") {
+            Ok(block) => checksum::verify(&block.bytes, format_sb::CRC_OFFSET),
+            Err(_) => CrcState::Unchecked,
+        }
+    }
+
+    /// Was every figure of the superblock read from disk?
+    pub fn is_complete(&self) -> bool {
+        !matches!(self.volume.origin(), Origin::Inferred { .. })
+    }
+}
+
+/// A superblock copy was found on a device that now holds something else: the answer would be about the past.
+fn refuse_container(target: &Target, data: &dyn Source) -> bool {
+    matches!(target.volume.origin(), Origin::Copy { .. } | Origin::Inferred { .. }) && container::identify(data).is_some()
+}
+
+fn inside_container(target: &Target, data: &dyn Source) -> String {
+    let mut text = describe(data, &target.name).unwrap_or_default();
+    if let Origin::Copy { copy, .. } = target.volume.origin() {
+        let ag = copy.ag;
+        text.push_str(&format!(
+            "; besides, a superblock copy of an older XFS (AG {ag}) lies at byte {}: --sb {ag} reads through it",
+            copy.byte
+        ));
+    }
+    text
+}
+
+/// What a device is, when it is known: one sentence, with the places where an XFS lies inside.
+fn describe(data: &dyn Source, name: &str) -> Option<String> {
+    let found = container::identify(data)?;
+    let mut text = format!("{name}: this is {}", found.name);
+    if let Some(detail) = &found.detail {
+        text.push_str(&format!("; {detail}"));
+    }
+    let is_xfs = |start: u64| {
+        let mut magic = [0; 4];
+        data.read_at(ByteOffset(start), &mut magic).is_ok() && magic == *b"XFSB"
+    };
+    for part in &found.parts {
+        let length = part.length.map_or(String::new(), |n| format!(", {} long", size(n)));
+        let part_name = escaped(part.name.as_bytes());
+        if is_xfs(part.start) {
+            text.push_str(&format!(
+                "; {part_name} at byte {start}{length} holds XFS: inspect it with --offset {start}",
+                start = part.start
+            ));
+        } else {
+            text.push_str(&format!("; {part_name} at byte {}{length} holds no XFS superblock", part.start));
+        }
+    }
+    Some(text)
+}
+
+/// One sentence about a device on which no XFS was found.
+fn not_xfs(data: &dyn Source, name: &str, reason: &str, searched: &str) -> String {
+    if data.is_empty() {
+        return format!("{name}: empty, 0 bytes");
+    }
+    if let Some(text) = describe(data, name) {
+        return text;
+    }
+    let zeros = container::leading_zeros(data, 1 << 30);
+    let wiped = if zeros == data.len() {
+        format!("; all {zeros} bytes are zero")
+    } else if zeros >= 512 {
+        format!("; the first {zeros} bytes are zero")
+    } else {
+        String::new()
+    };
+    format!("{name}: no XFS here: {reason}{wiped}; no copy of a superblock {searched}")
+}
+
+/// Marks whatever is to be said of the superblock in use.
+fn mark_superblock(session: &mut Session, target: &Target) {
+    let name = &target.name;
+    match target.volume.origin() {
+        Origin::Copy { reason, copy, found } => {
+            let ags: Vec<String> = found.iter().map(|c| format!("AG {} at byte {}", c.ag, c.byte)).collect();
+            let (count, shown) = (ags.len(), ags.get(..8).unwrap_or(&ags).join(", "));
+            let more = if count > 8 { " …" } else { "" };
+            let text = format!(
+                "{name}: the primary superblock (byte 0) is of no use: {reason}; figures are from the secondary copy of \
+                 AG {} at byte {} (good copies: {shown}{more})",
+                copy.ag, copy.byte
+            );
+            session.warn("sb-from-copy", text, Outcome::Incomplete);
+            let lost = missing_copies(target, found);
+            if !lost.is_empty() {
+                session.warn("sb-copy-lost", format!("{name}: no good copy {}", lost.join(", ")), Outcome::Incomplete);
+            }
+        }
+        Origin::Inferred { reason, inferred } => {
+            let known: Vec<String> = inferred.known.iter().map(|(field, why)| format!("{field} = {why}")).collect();
+            let text = format!(
+                "{name}: the primary superblock (byte 0) is of no use: {reason}; there is no copy, since the file system \
+                 has a single AG. Inferred from AGF and AGI: {}. Not known any more: {}",
+                known.join("; "),
+                inferred.unknown.join(", ")
+            );
+            session.warn("sb-inferred", text, Outcome::Incomplete);
+        }
+        Origin::Primary | Origin::Chosen { .. } => {}
+    }
+    if !target.is_complete() {
+        return;
+    }
+    let sb = target.volume.superblock().clone();
+    let primary = matches!(target.volume.origin(), Origin::Primary);
+    let features = sb.features();
+    let subject = Subject { sb, zoned: target.volume.zoned(), features, crc: target.superblock_crc(), primary };
+    for finding in rules::check(&subject, &target.superblock_place()) {
+        let text = format!(
+            "{name}: {}: {} is {}, expected {} ({} at byte {})",
+            finding.rule.summary,
+            finding.rule.field,
+            finding.found,
+            finding.expected,
+            finding.place.structure,
+            finding.place.byte
+        );
+        session.warn(finding.rule.id, text, Outcome::Findings);
+    }
+}
+
+/// AGs whose copy should be there and is not good, as `in AG 2 (byte 167772160: all zeros)`.
+fn missing_copies(target: &Target, found: &[crate::volume::Copy]) -> Vec<String> {
+    let geometry = target.volume.geometry();
+    (1..geometry.ag_count.min(256))
+        .map(AgNumber)
+        .filter(|ag| !found.iter().any(|copy| copy.ag == *ag))
+        .map(|ag| {
+            let byte = geometry.ag_start(ag).unwrap_or_default();
+            let state = match target.volume.ag_header(ag, AgHeader::Superblock) {
+                Ok(block) if block.bytes.iter().all(|&b| b == 0) => "all zeros",
+                Ok(_) => "damaged or of another file system",
+                Err(_) => "not readable",
+            };
+            format!("in AG {ag} (byte {byte}: {state})")
+        })
+        .take(8)
+        .collect()
+}
+
+/// Marks a device that is shorter than the file system.
+fn mark_size(session: &mut Session, target: &Target) {
+    let Some(short) = target.volume.shortfall() else { return };
+    let geometry = target.volume.geometry();
+    let missing = short.needed.saturating_sub(short.present);
+    let blocks = missing.div_ceil(geometry.block_size());
+    let ag_bytes = u64::from(geometry.ag_blocks).saturating_mul(geometry.block_size());
+    let whole = geometry.ag_length(short.first_cut).map_or(ag_bytes, |n| u64::from(n).saturating_mul(geometry.block_size()));
+    let gone = geometry.ag_count.saturating_sub(short.first_cut.0).saturating_sub(1);
+    let after = if gone > 0 { format!("; {gone} more AGs lie wholly past the end") } else { String::new() };
+    let before = match short.first_cut.0.checked_sub(1) {
+        Some(0) => "; AG 0 is complete".to_owned(),
+        Some(last) => format!("; AGs 0 to {last} are complete"),
+        None => String::new(),
+    };
+    let log = log_is_cut(target, short.present)
+        .map_or(String::new(), |cut| format!("; the log is {}", if cut { "cut" } else { "complete" }));
+    let text = format!(
+        "{}: the device is shorter than the file system by {missing} bytes ({blocks} blocks, {} sectors of 512 bytes): \
+         it has {} of {} bytes; AG {} is cut ({} of {whole} bytes present){before}{after}{log}. Do not repair: no kernel \
+         mounts it; make the device {} sectors long first",
+        target.name,
+        missing.div_ceil(512),
+        short.present,
+        short.needed,
+        short.first_cut,
+        short.first_cut_present,
+        short.needed.div_ceil(512),
+    );
+    session.warn("device-too-short", text, Outcome::Incomplete);
+}
+
+fn log_is_cut(target: &Target, present: u64) -> Option<bool> {
+    let geometry = target.volume.geometry();
+    let start = geometry.block_byte(geometry.log_start?)?;
+    let end = start.checked_add(u64::from(geometry.log_blocks).checked_mul(geometry.block_size())?)?;
+    Some(end.0 > present)
+}

@@ -1,0 +1,135 @@
+//! Extent maps: the packed record, lists of them in an inode, the btree root in an inode, and btree blocks.
+//! `struct xfs_bmbt_rec`, `xfs_bmbt_disk_get_all`; `xfs_bmbt_verify`, `xfs_bmap_validate_extent` (xfs_bmap*.c).
+
+use super::btree_block::{self, Shape};
+use super::node::fits;
+use super::on_disk::{Format, Null, on_disk};
+use super::{Context, Node, Structure, Type, bits};
+use crate::units::{FileBlock, FsBlock};
+
+on_disk! {
+    /// Extent record: 1 + 54 + 52 + 21 bits (`struct xfs_bmbt_rec`).
+    pub struct BmbtRec, size 16 {
+        /// The packed record.
+        0 packed: u128 [.unnamed()] {
+            /// First block within the file.
+            startoff: 1 + 54,
+            /// First block on the device: data, or realtime for realtime files.
+            startblock: 55 + 52,
+            /// Length in blocks.
+            blockcount: 107 + 21,
+            /// 1: allocated but unwritten, reads as zeros.
+            extentflag: 0 + 1,
+        },
+    }
+
+    /// Key of a node: first file block of the child (`struct xfs_bmbt_key`).
+    pub struct BmbtKey, size 8 {
+        /// First file block.
+        0 startoff: FileBlock,
+    }
+}
+
+/// An extent record, unpacked (`xfs_bmbt_disk_get_all`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// First block within the file.
+    pub startoff: FileBlock,
+    /// First block on the device. For realtime files the number is a realtime block, whatever its type says.
+    pub startblock: FsBlock,
+    /// Length in blocks, up to 2^21 - 1.
+    pub blockcount: u32,
+    /// Allocated but not written: reads as zeros.
+    pub unwritten: bool,
+}
+
+impl Extent {
+    /// Unpacks the record at byte `at`.
+    pub fn at(bytes: &[u8], at: usize) -> Option<Self> {
+        let l0 = bits::be64(bytes, at)?;
+        let l1 = bits::be64(bytes, at.checked_add(8)?)?;
+        Some(Self {
+            startoff: FileBlock((l0 & 0x7fff_ffff_ffff_ffff) >> 9),
+            startblock: FsBlock(((l0 & 0x1ff) << 43) | (l1 >> 21)),
+            blockcount: u32::try_from(l1 & 0x1f_ffff).unwrap_or(0),
+            unwritten: l0 >> 63 != 0,
+        })
+    }
+}
+
+/// The btree of a data fork's extent map.
+pub const SHAPE: Shape = Shape {
+    magic: [0x424d_4150, 0x424d_4133],
+    long: true,
+    record: BmbtRec::FIELDS,
+    record_size: 16,
+    key: BmbtKey::FIELDS,
+    key_size: 8,
+    pointer_format: Null::Plain,
+};
+
+/// The records of a fork in extents format; `None` when the core says there are none.
+pub fn extents(inode: &[u8], bit: u64, count: u64) -> Option<Node> {
+    let count = u32::try_from(count).unwrap_or(u32::MAX);
+    let doc = "Extents of the fork, by file block.";
+    (count > 0).then(|| Node::records("bmx", doc, bit, BmbtRec::FIELDS, (128, count, 0), inode))
+}
+
+/// The btree root in a fork (`struct xfs_bmdr_block`): level, count, keys, and pointers at their place for the
+/// largest number of keys that the fork can hold.
+pub fn root(inode: &[u8], bit: u64, fork: Option<(usize, usize)>, child: Type) -> Node {
+    root_node("bmbt", inode, bit, fork, (BmbtKey::FIELDS, 8), Some(child))
+}
+
+/// A btree root in a fork, for any of the btrees that are rooted in inodes.
+pub(crate) fn root_node(
+    name: &'static str,
+    inode: &[u8],
+    bit: u64,
+    fork: Option<(usize, usize)>,
+    (key, key_size): (&'static [super::Field], u32),
+    child: Option<Type>,
+) -> Node {
+    let byte = usize::try_from(bit.checked_div(8).unwrap_or(0)).unwrap_or(usize::MAX);
+    let room = u32::try_from(fork.map_or(0, |(_, length)| length)).unwrap_or(0);
+    let numrecs = u32::from(byte.checked_add(2).and_then(|at| bits::be16(inode, at)).unwrap_or(0));
+    let capacity = room.saturating_sub(4).checked_div(key_size.saturating_add(8)).unwrap_or(0);
+    let keys = bit.saturating_add(32);
+    let pointers = keys.saturating_add(u64::from(capacity.saturating_mul(key_size)).saturating_mul(8));
+    let mut nodes = vec![
+        Node::value("level", "Levels above the leaves.", bit, 16, Format::Dec),
+        Node::value("numrecs", "Keys in the root.", bit.saturating_add(16), 16, Format::Dec),
+    ];
+    if numrecs > 0 {
+        let stride = key_size.saturating_mul(8);
+        nodes.push(Node::records("keys", "First file block of each child.", keys, key, (stride, numrecs, 1), inode));
+        let count = numrecs.min(fits(inode, pointers, 64));
+        let mut pointers = Node::array("ptrs", "Block of each child.", pointers, (64, count, 1), Format::Dec, inode);
+        pointers.points_to = child;
+        nodes.push(pointers);
+    }
+    Node::group(name, bit, nodes)
+}
+
+/// The nodes of an extent map btree block.
+pub fn layout(context: &Context, bytes: &[u8]) -> Vec<Node> {
+    btree_block::layout(&SHAPE, context, bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unpacks_as_xfs_db_prints() {
+        // corpus v5-rtgroups, inode 200052: xfs_db prints 5:[8388608,25011,1,0].
+        let l0: u64 = 8_388_608 << 9;
+        let l1: u64 = (25_011 << 21) | 1;
+        let bytes = [l0.to_be_bytes(), l1.to_be_bytes()].concat();
+        let extent = Extent::at(&bytes, 0).expect("16 bytes");
+        assert_eq!((extent.startoff.0, extent.startblock.0, extent.blockcount, extent.unwritten), (8_388_608, 25_011, 1, false));
+        assert_eq!(bits::bit_range(&bytes, 55, 52), Some(25_011));
+        assert_eq!(Extent::at(&[0xff; 16], 0).map(|e| (e.startoff.0, e.unwritten)), Some(((1 << 54) - 1, true)));
+        assert_eq!(Extent::at(&[0xff; 15], 0), None);
+    }
+}

@@ -1,0 +1,38 @@
+//! What bytes mean: a slice in, values out. No I/O, and no judgement — a damaged value is decoded like any other.
+//!
+//! Fixed structures are tables ([`on_disk!`](crate::format::on_disk)): one block gives the Rust struct, its decoder,
+//! sizes and offsets checked at compile time, xfs_db's names, print formats and conditions. What varies (an inode with
+//! its forks, a directory block) is a *layout*: a function from bytes to [`Node`]s, made of those tables. Printing,
+//! field paths, JSON, documentation, mutation tests and fuzzing walk nodes and know no structure by name.
+//!
+//! [`STRUCTURES`] is the list of everything that can be shown.
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects, clippy::as_conversions))]
+
+pub mod bits;
+pub mod checksum;
+mod context;
+pub mod features;
+mod node;
+pub mod on_disk;
+mod structures;
+
+pub mod agf;
+pub mod agfl;
+pub mod agi;
+pub mod attr_shortform;
+pub mod bmbt;
+pub mod btree_block;
+pub mod dinode;
+pub mod dir_data;
+pub mod dir_shortform;
+pub mod superblock;
+
+pub use context::Context;
+pub use node::{Body, Item, Node, table as node_table};
+pub use on_disk::{Crc, Field, Format, Null, Structure, Uuid};
+pub use structures::{STRUCTURES, StructureType, Type, layout};
+
+/// The root of a realtime rmap or refcount btree in its inode; none for other metadata files.
+pub(crate) fn rt_btree_root(_metatype: u16, _inode: &[u8], _bit: u64) -> Option<Node> {
+    None
+}

@@ -1,0 +1,34 @@
+//! Read-only inspection of XFS on disk, from images or devices, the realtime section first class.
+//!
+//! The modules are the path that bytes take, one way:
+//!
+//! | module | question |
+//! |---|---|
+//! | [`source`] | where do bytes come from? knows no XFS |
+//! | [`format`] | what do they mean? a slice in, values out; no judgement |
+//! | [`geometry`] | the superblock as trusted numbers; every conversion of addresses |
+//! | [`volume`] | devices and geometry: the only place that turns an address into a read |
+//! | [`check`] | what is wrong? rules as data, findings out |
+//! | [`report`] | how is it shown? text and JSON |
+//! | `cli` | the program: arguments, commands, exit status (feature `cli`) |
+//!
+//! [`units`] has the address types, [`error`] the errors and the places they speak of.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use xfsinspect::{source::MemorySource, volume::{Choice, Devices, Volume}};
+//!
+//! let nothing = Devices::data_only(Arc::new(MemorySource::new(vec![0; 4096])));
+//! assert!(Volume::open(nothing, Choice::default()).is_err());
+//! ```
+
+pub mod check;
+#[cfg(feature = "cli")]
+pub mod cli;
+pub mod error;
+pub mod format;
+pub mod geometry;
+pub mod report;
+pub mod source;
+pub mod units;
+pub mod volume;

@@ -1,0 +1,5 @@
+//! The program: see [`xfsinspect::cli`].
+
+fn main() -> std::process::ExitCode {
+    xfsinspect::cli::main()
+}

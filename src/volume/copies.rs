@@ -1,0 +1,174 @@
+//! Copies of the superblock: one at the start of every AG. Where AGs begin is what the lost primary would have
+//! told, so: first the places that mkfs.xfs would choose, then what AG headers tell, then an ascending scan.
+//!
+//! A copy counts only if its checksum holds (V5), arithmetic works with it, and it lies at n × agblocks × blocksize:
+//! images can be nested in files, and their superblocks lie anywhere.
+
+use super::open::read_some;
+use crate::format::superblock::{self, Superblock};
+use crate::format::{Structure, agf, bits, checksum};
+use crate::geometry::Geometry;
+use crate::source::Source;
+use crate::units::{AgNumber, ByteOffset};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How far the scan goes unless all is asked for: 1 GiB.
+const SCAN_BOUND: u64 = 1 << 30;
+/// Bytes per read of the scan.
+const SCAN_PIECE: usize = 1 << 20;
+/// Copies looked at once one was found: the first and the last so many AGs.
+const ENDS: u32 = 256;
+
+/// A copy of the superblock.
+#[derive(Clone, Debug)]
+pub struct Copy {
+    /// AG it lies in.
+    pub ag: AgNumber,
+    /// Its byte.
+    pub byte: ByteOffset,
+    /// Its contents.
+    pub superblock: Superblock,
+    /// rtstart and rtreserved.
+    pub zoned: (u64, u64),
+    /// The numbers in it.
+    pub geometry: Geometry,
+}
+
+impl Copy {
+    /// What copies must agree in to count as one file system.
+    fn identity(&self) -> ([u8; 16], u32, u32, u32, u64) {
+        let sb = &self.superblock;
+        (sb.uuid.0, sb.blocksize, sb.agblocks, sb.agcount.0, sb.dblocks.0)
+    }
+}
+
+/// What a search found, and where it looked.
+#[derive(Debug)]
+pub struct Search {
+    /// Copies in disk order.
+    pub found: Vec<Copy>,
+    /// Where it looked, for the message when nothing was found.
+    pub searched: String,
+}
+
+/// The copy at `byte`, if there is a good one.
+fn copy_at(data: &dyn Source, byte: u64) -> Option<Copy> {
+    let head = read_some(data, byte, 512).ok()?;
+    if bits::be32(&head, 0)? != superblock::MAGIC {
+        return None;
+    }
+    let superblock = Superblock::decode(&head)?;
+    let zoned = if superblock.features().has_zoned() { superblock::zoned_part(&head) } else { (0, 0) };
+    let geometry = Geometry::new(&superblock, zoned).ok()?;
+    let ag_bytes = u64::from(geometry.ag_blocks).checked_mul(geometry.block_size())?;
+    let ag = AgNumber(u32::try_from(byte.checked_div(ag_bytes)?).ok()?);
+    if byte.checked_rem(ag_bytes)? != 0 || ag.0 >= geometry.ag_count {
+        return None;
+    }
+    if geometry.context.has_crc() {
+        let sector = read_some(data, byte, usize::from(superblock.sectsize)).ok()?;
+        if checksum::verify(&sector, superblock::CRC_OFFSET) != checksum::CrcState::Correct {
+            return None;
+        }
+    }
+    Some(Copy { ag, byte: ByteOffset(byte), superblock, zoned, geometry })
+}
+
+/// Bytes where mkfs.xfs would begin AG 1 on a device of this size, for every block size: four AGs on a plain device
+/// (more below 128 MiB, less from 4 TiB on), up to 32 on a striped one (`calc_default_ag_geometry`).
+fn usual_places(len: u64) -> BTreeSet<u64> {
+    let mut places = BTreeSet::new();
+    for log in 9..=16u32 {
+        let Some(blocks) = len.checked_shr(log) else { continue };
+        let most = (1u64 << 40 >> log).saturating_sub(1);
+        for shift in 0..=5u32 {
+            let round_up = blocks.saturating_add((1u64 << shift).saturating_sub(1)) >> shift;
+            for ag in [round_up, blocks >> shift, most] {
+                if let Some(byte) = ag.checked_shl(log).filter(|&byte| byte > 0 && byte < len) {
+                    places.insert(byte);
+                }
+            }
+        }
+    }
+    places
+}
+
+/// Bytes where AG 1 begins according to the AGF of AG 0, for every sector and block size.
+fn places_by_headers(data: &dyn Source) -> BTreeSet<u64> {
+    let mut places = BTreeSet::new();
+    let head = read_some(data, 0, 64 * 1024).unwrap_or_default();
+    for log in 9..=15u32 {
+        let at = 1usize << log;
+        let Some(agf) = head.get(at..).and_then(agf::Agf::decode) else { continue };
+        if agf.magicnum == agf::MAGIC && agf.seqno.0 == 0 {
+            places.extend((9..=16u32).filter_map(|log| u64::from(agf.length.0).checked_shl(log)));
+        }
+    }
+    places
+}
+
+/// The first good copy of an ascending scan over `bound` bytes.
+fn scan(data: &dyn Source, bound: u64) -> Option<Copy> {
+    let mut byte = 0u64;
+    while byte < bound.min(data.len()) {
+        if let Ok(piece) = read_some(data, byte, SCAN_PIECE) {
+            let hits = piece.chunks(512).zip(0u64..).filter(|(sector, _)| bits::be32(sector, 0) == Some(superblock::MAGIC));
+            for (_, sector) in hits {
+                let at = byte.saturating_add(sector.saturating_mul(512));
+                if let Some(copy) = copy_at(data, at).filter(|copy| copy.ag.0 > 0) {
+                    return Some(copy);
+                }
+            }
+        }
+        byte = byte.saturating_add(u64::try_from(SCAN_PIECE).unwrap_or(u64::MAX));
+    }
+    None
+}
+
+/// Looks for copies of the superblock, the primary left aside.
+pub fn find_copies(data: &dyn Source, scan_all: bool) -> Search {
+    let len = data.len();
+    let bound = if scan_all { len } else { SCAN_BOUND.min(len) };
+    let known = usual_places(len).into_iter().chain(places_by_headers(data)).filter(|&byte| byte < len);
+    let first = known.filter_map(|byte| copy_at(data, byte)).find(|copy| copy.ag.0 > 0).or_else(|| scan(data, bound));
+    let searched = format!(
+        "at the AG starts that mkfs.xfs would choose, by AG headers, and in the first {bound} bytes{}",
+        if bound < len { " (--scan searches all)" } else { "" }
+    );
+    let Some(first) = first else { return Search { found: Vec::new(), searched } };
+    let geometry = first.geometry.clone();
+    let tail = geometry.ag_count.saturating_sub(ENDS).max(ENDS.min(geometry.ag_count));
+    let found = (1..ENDS.min(geometry.ag_count))
+        .chain(tail..geometry.ag_count)
+        .filter_map(|ag| geometry.ag_start(AgNumber(ag)))
+        .filter_map(|byte| copy_at(data, byte.0))
+        .collect();
+    Search { found, searched }
+}
+
+/// The copy to use: one of those that most agree with; of equals, the ones that tell of the larger file system
+/// (a copy left behind by growfs tells of the smaller).
+pub fn best(found: &[Copy]) -> Option<&Copy> {
+    let mut votes: BTreeMap<_, (u32, u64)> = BTreeMap::new();
+    for copy in found {
+        let entry = votes.entry(copy.identity()).or_insert((0, copy.superblock.dblocks.0));
+        entry.0 = entry.0.saturating_add(1);
+    }
+    let (identity, _) = votes.into_iter().max_by_key(|&(_, vote)| vote)?;
+    found.iter().find(|copy| copy.identity() == identity)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn usual_places_hold_what_mkfs_chose() {
+        // C01: 512 MiB, 4 AGs of 128 MiB. C45: 384 MiB, 4 AGs of 96 MiB.
+        assert!(usual_places(536_870_912).contains(&134_217_728));
+        assert!(usual_places(402_653_184).contains(&100_663_296));
+        // C50: a LUN of more than 32 TiB: the largest AG, 268435455 blocks of 4 KiB.
+        assert!(usual_places(160_255_967_232 * 4096).contains(&(268_435_455 * 4096)));
+        assert!(usual_places(0).is_empty());
+    }
+}
