@@ -88,8 +88,10 @@ fn show(session: &mut Session, volume: &Volume, answer: &Answer<'_>, args: &Show
     let all = layout(answer.kind, volume.context(), &answer.block.bytes);
     if let Some((stored, computed)) = bad_crc(view, &all) {
         let text = format!(
-            "{}: the checksum is wrong: stored {stored:#x}, computed {computed:#x}; values are shown as they are",
-            answer.block.place
+            "{}: the checksum is wrong: stored {:#x}, computed {:#x}; values are shown as they are",
+            answer.block.place,
+            stored.swap_bytes(),
+            computed.swap_bytes()
         );
         session.warn("bad-crc", text, Outcome::Findings);
     }

@@ -95,7 +95,8 @@ impl<'a> View<'a> {
             }
             Value::Uuid(uuid) => write!(out, "{uuid}"),
             Value::Crc(0, state) => write!(out, "0 ({})", state_name(state)),
-            Value::Crc(crc, state) => write!(out, "{crc:#x} ({})", state_name(state)),
+            // xfs_db reads the little-endian field as big-endian: its number is the bytes in disk order.
+            Value::Crc(crc, state) => write!(out, "{:#x} ({})", crc.swap_bytes(), state_name(state)),
             Value::Signed(n) if matches!(format, Format::TimeSec | Format::BigTimeSec) => out.write_str(&ctime(n)),
             Value::Signed(n) => write!(out, "{n}"),
             Value::Number(n) => number(out, n, format),
