@@ -8,7 +8,7 @@ use crate::format::superblock as format_sb;
 use crate::report::text::{escaped, size};
 use crate::source::{self, Cached, FileKind, FileSource, Source, Window, container, mounts};
 use crate::units::{AgNumber, ByteOffset, Device};
-use crate::volume::{AgHeader, Choice, Devices, OpenError, Origin, Volume};
+use crate::volume::{AgHeader, Choice, Devices, OpenError, Origin, Scan, Volume};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -134,7 +134,7 @@ pub fn open(session: &mut Session, path: &Path) -> Result<Target> {
             *slot = Some(opened);
         }
     }
-    let choice = Choice { copy: session.common.sb, scan_all: session.common.scan };
+    let choice = Choice { copy: session.common.sb, scan: scan(session, &*data_source) };
     let volume = match Volume::open(devices, choice) {
         Ok(volume) => volume,
         Err(OpenError::Other(error)) => return Err(error),
@@ -158,6 +158,19 @@ pub fn open(session: &mut Session, path: &Path) -> Result<Target> {
     mark_superblock(session, &target);
     mark_size(session, &target);
     Ok(target)
+}
+
+/// How far to look for copies: where something else is recognised, only where mkfs.xfs would have put them.
+fn scan(session: &Session, data: &dyn Source) -> Scan {
+    let mut magic = [0; 4];
+    let is_xfs = data.read_at(ByteOffset(0), &mut magic).is_ok() && magic == *b"XFSB";
+    if session.common.scan {
+        Scan::All
+    } else if !is_xfs && container::identify(data).is_some() {
+        Scan::None
+    } else {
+        Scan::Bounded
+    }
 }
 
 fn record_stats(session: &mut Session, sources: &[(String, Opened)]) {
@@ -271,9 +284,11 @@ fn mark_superblock(session: &mut Session, target: &Target) {
             let (count, shown) = (ags.len(), ags.get(..8).unwrap_or(&ags).join(", "));
             let more = if count > 8 { " …" } else { "" };
             let text = format!(
-                "{name}: the primary superblock (byte 0) is of no use: {reason}; figures are from the secondary copy of \
-                 AG {} at byte {} (good copies: {shown}{more})",
-                copy.ag, copy.byte
+                "{name}: the primary superblock (byte 0) is of no use: {reason}\n  figures are from the secondary copy in AG \
+                 {} at byte {}; {count} good {}: {shown}{more}",
+                copy.ag,
+                copy.byte,
+                if count == 1 { "copy" } else { "copies" }
             );
             session.warn("sb-from-copy", text, Outcome::Incomplete);
             let lost = missing_copies(target, found);
@@ -282,12 +297,14 @@ fn mark_superblock(session: &mut Session, target: &Target) {
             }
         }
         Origin::Inferred { reason, inferred } => {
-            let known: Vec<String> = inferred.known.iter().map(|(field, why)| format!("{field} = {why}")).collect();
+            let known: Vec<String> =
+                inferred.known.iter().map(|(field, why)| format!("\n  {field:<10} {why}")).collect();
             let text = format!(
                 "{name}: the primary superblock (byte 0) is of no use: {reason}; there is no copy, since the file system \
-                 has a single AG. Inferred from AGF and AGI: {}. Not known any more: {}",
-                known.join("; "),
-                inferred.unknown.join(", ")
+                 has a single AG.\n  Inferred from the headers of AG 0, which are intact:{}\n  Not known any more \
+                 (printed as ?): {}",
+                known.concat(),
+                inferred.unknown.join("; ")
             );
             session.warn("sb-inferred", text, Outcome::Incomplete);
         }

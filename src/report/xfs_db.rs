@@ -2,12 +2,37 @@
 //! only; JSON has the plain truth.
 
 use super::value::View;
-use crate::format::{Body, Node, Type};
+use crate::format::{Body, Format, Node, Type};
 
 /// Makes the tree of a whole structure print as xfs_db prints it.
 pub fn apply_quirks(kind: Type, view: View<'_>, nodes: &mut [Node]) {
-    if kind == Type::Inode {
-        onlink_hidden_by_data(view, nodes);
+    match kind {
+        Type::Inode => onlink_hidden_by_data(view, nodes),
+        Type::Dir3 if !view.context.has_crc() => nodes.iter_mut().for_each(no_filetype),
+        Type::Dir3 => nodes.iter_mut().for_each(filetype_of_unused),
+        _ => {}
+    }
+}
+
+/// xfs_db's table of V4 directory entries has no `filetype`, also where the file system keeps one.
+fn no_filetype(node: &mut Node) {
+    node.skip |= node.name == "filetype";
+    match &mut node.body {
+        Body::Group(parts) => parts.iter_mut().for_each(no_filetype),
+        Body::List { items, .. } => items.iter_mut().flat_map(|item| &mut item.nodes).for_each(no_filetype),
+        _ => {}
+    }
+}
+
+/// On V5 xfs_db prints a `filetype` for unused space, too: the first byte of the tag at its end.
+fn filetype_of_unused(node: &mut Node) {
+    let Body::List { items, .. } = &mut node.body else { return };
+    for item in items.iter_mut().filter(|item| item.nodes.first().is_some_and(|n| n.name == "freetag")) {
+        if let Some(at) = item.nodes.iter().position(|n| n.name == "tag")
+            && let Some(bit) = item.nodes.get(at).map(|tag| tag.bit)
+        {
+            item.nodes.insert(at, Node::value("filetype", "", bit, 8, Format::Dec));
+        }
     }
 }
 

@@ -112,24 +112,22 @@ fn by_magic(head: &[u8]) -> Option<Container> {
 /// xfs_metadump's output: an extract of metadata that must be restored before anything can read it.
 fn metadump(head: &[u8]) -> Option<Container> {
     let word = |at| head.get(at).copied().unwrap_or(0);
-    let flags = |names: &[(u32, &str)], bits: u32| {
-        let set: Vec<&str> = names.iter().filter(|(mask, _)| bits & mask != 0).map(|(_, name)| *name).collect();
-        if set.is_empty() { "none".to_owned() } else { set.join(", ") }
-    };
-    let (version, told) = if head.starts_with(b"XFSM") {
-        let names = [(2, "names obfuscated"), (4, "full blocks"), (8, "dirty log")];
-        let info = u32::from(word(7));
-        (1, if info & 1 == 0 { "not told".to_owned() } else { flags(&names, info) })
+    let (version, known, obfuscated, full, dirty) = if head.starts_with(b"XFSM") {
+        let info = word(7);
+        (1, info & 1 != 0, info & 2 != 0, info & 4 != 0, info & 8 != 0)
     } else if head.starts_with(b"XMD2") {
-        let compat = head.get(8..12).and_then(|b| b.try_into().ok()).map_or(0, u32::from_be_bytes);
-        let names = [(1, "names obfuscated"), (2, "full blocks"), (4, "dirty log"), (8, "external log"), (16, "realtime")];
-        (2, flags(&names, compat))
+        let compat = word(11);
+        (2, true, compat & 1 != 0, compat & 2 != 0, compat & 4 != 0)
     } else {
         return None;
     };
+    let names = if obfuscated { "names obfuscated" } else { "names not obfuscated" };
+    let blocks = if full { "whole blocks kept" } else { "unused parts of blocks zeroed" };
+    let log = if dirty { "log dirty" } else { "log clean" };
+    let told = if known { format!("{names}, {blocks}, {log}") } else { "made by an old xfs_metadump that kept no flags".into() };
     Some(Container {
         name: format!("an XFS metadump, version {version}"),
-        detail: Some(format!("flags: {told}; restore it first: xfs_mdrestore DUMP IMAGE, then inspect IMAGE")),
+        detail: Some(format!("{told}; restore it first: xfs_mdrestore DUMP IMAGE, then inspect IMAGE")),
         parts: Vec::new(),
     })
 }

@@ -19,6 +19,7 @@ pub fn unpack_zstd(mut packed: File) -> io::Result<File> {
     decoder.window_log_max(31)?;
     let mut out = tempfile::tempfile()?;
     let mut piece = vec![0u8; 1 << 16];
+    let zeros = piece.clone();
     let mut length = 0u64;
     loop {
         let mut filled = 0usize;
@@ -30,7 +31,7 @@ pub fn unpack_zstd(mut packed: File) -> io::Result<File> {
             filled = filled.saturating_add(n);
         }
         let Some(bytes) = piece.get(..filled).filter(|bytes| !bytes.is_empty()) else { break };
-        if bytes.iter().any(|&b| b != 0) {
+        if zeros.get(..filled) != Some(bytes) {
             out.seek(SeekFrom::Start(length))?;
             out.write_all(bytes)?;
         }

@@ -4,7 +4,7 @@
 //! A copy counts only if its checksum holds (V5), arithmetic works with it, and it lies at n × agblocks × blocksize:
 //! images can be nested in files, and their superblocks lie anywhere.
 
-use super::open::read_some;
+use super::open::{Scan, read_some};
 use crate::format::superblock::{self, Superblock};
 use crate::format::{Structure, agf, bits, checksum};
 use crate::geometry::Geometry;
@@ -126,9 +126,13 @@ fn scan(data: &dyn Source, bound: u64) -> Option<Copy> {
 }
 
 /// Looks for copies of the superblock, the primary left aside.
-pub fn find_copies(data: &dyn Source, scan_all: bool) -> Search {
+pub fn find_copies(data: &dyn Source, extent: Scan) -> Search {
     let len = data.len();
-    let bound = if scan_all { len } else { SCAN_BOUND.min(len) };
+    let bound = match extent {
+        Scan::None => 0,
+        Scan::Bounded => SCAN_BOUND.min(len),
+        Scan::All => len,
+    };
     let known = usual_places(len).into_iter().chain(places_by_headers(data)).filter(|&byte| byte < len);
     let first = known.filter_map(|byte| copy_at(data, byte)).find(|copy| copy.ag.0 > 0).or_else(|| scan(data, bound));
     let searched = format!(

@@ -7,7 +7,7 @@ mod copies;
 mod open;
 
 pub use copies::{Copy, find_copies};
-pub use open::{Choice, Inferred, OpenError, Origin};
+pub use open::{Choice, Inferred, OpenError, Origin, Scan};
 
 use crate::error::{Error, Place, Result};
 use crate::format::Context;

@@ -15,8 +15,20 @@ use crate::units::{AgNumber, Blocks, ByteOffset, Device, FsBlock, Ino};
 pub struct Choice {
     /// The copy in this AG instead of the primary (`--sb N`).
     pub copy: Option<u32>,
-    /// Search the whole device for copies, not only the first GiB (`--scan`).
-    pub scan_all: bool,
+    /// How far to scan for copies when they are not where they are expected.
+    pub scan: Scan,
+}
+
+/// How far an ascending scan for superblock copies goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scan {
+    /// Not at all: only the places where copies are expected (a device known to hold something else).
+    None,
+    /// The first GiB.
+    #[default]
+    Bounded,
+    /// The whole device (`--scan`).
+    All,
 }
 
 /// Where the superblock in use comes from.
@@ -132,7 +144,7 @@ impl Volume {
         if choice.copy == Some(0) {
             return Err(Error::request(format!("--sb 0: {reason}")).into());
         }
-        let search = copies::find_copies(data, choice.scan_all);
+        let search = copies::find_copies(data, choice.scan);
         if let Some(copy) = copies::best(&search.found) {
             let (superblock, zoned, geometry) = (copy.superblock.clone(), copy.zoned, copy.geometry.clone());
             let origin = Origin::Copy { reason, copy: copy.clone(), found: search.found };
@@ -155,7 +167,7 @@ impl Volume {
         let geometry = match geometry {
             Some(geometry) => geometry,
             None => {
-                let search = copies::find_copies(data, choice.scan_all);
+                let search = copies::find_copies(data, choice.scan);
                 let best = copies::best(&search.found).map(|copy| copy.geometry.clone());
                 best.ok_or_else(|| Error::request(format!("--sb {ag}: no superblock tells where AG {ag} lies")))?
             }
@@ -273,8 +285,10 @@ fn first_inodes(data: &dyn Source, agi: &agi::Agi, blocksize: u32, v5: bool) -> 
         let byte = u64::from(first).checked_mul(u64::from(size))?;
         let chunk = read_some(data, byte, usize::from(size).checked_mul(4)?).ok()?;
         let own_number = |inode: &[u8]| !v5 || bits::be64(inode, 152) == Some(u64::from(first));
+        let directory = bits::be16(&chunk, 2).is_some_and(|m| m & dinode::mode::TYPE == dinode::mode::DIRECTORY);
         let fits = chunk.len() == usize::from(size).checked_mul(4)?
             && own_number(&chunk)
+            && directory
             && chunk.chunks(usize::from(size)).all(|inode| bits::be16(inode, 0) == Some(dinode::MAGIC));
         fits.then_some((first, size))
     })
