@@ -52,7 +52,7 @@ pub enum Error {
     #[error("{place}: cannot read {} bytes: {source}", place.length)]
     Io {
         /// What was to be read.
-        place: Place,
+        place: Box<Place>,
         /// What the system said.
         source: std::io::Error,
     },
@@ -68,7 +68,7 @@ pub enum Error {
     #[error("{place}: {what}")]
     Unsupported {
         /// Where that shows.
-        place: Place,
+        place: Box<Place>,
         /// The feature, named.
         what: String,
     },
@@ -76,7 +76,7 @@ pub enum Error {
     #[error("{place}: {what}: found {found}, expected {expected}")]
     Corrupt {
         /// Where.
-        place: Place,
+        place: Box<Place>,
         /// What is wrong.
         what: String,
         /// The value on disk.

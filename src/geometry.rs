@@ -145,7 +145,11 @@ impl Geometry {
         let dir_log = block_log.saturating_add(u32::from(sb.dirblklog));
         if dir_log > 16 {
             let most = 16u32.saturating_sub(block_log);
-            return too("dirblklog", u64::from(sb.dirblklog), format!("at most {most}: directory blocks end at 64 KiB"));
+            return too(
+                "dirblklog",
+                u64::from(sb.dirblklog),
+                format!("at most {most}: directory blocks end at 64 KiB"),
+            );
         }
         let context = Context {
             block_size: sb.blocksize,

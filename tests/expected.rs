@@ -29,8 +29,7 @@ fn info_equals_xfs_info() {
         let Some(theirs) = expected(&name, "info") else { continue };
         let volume = volume(&name);
         let has = |kind: &str| common::find(&format!("{name}.{kind}")).is_some();
-        let devices =
-            DeviceNames { data: "data", log: has("log").then_some("log"), rt: has("rt").then_some("rt") };
+        let devices = DeviceNames { data: "data", log: has("log").then_some("log"), rt: has("rt").then_some("rt") };
         let ours = report(volume.superblock(), volume.zoned(), devices, true);
         assert!(ours == theirs, "{name}: {}", first_difference(&ours, &theirs));
         compared += 1;

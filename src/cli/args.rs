@@ -5,10 +5,14 @@ use std::path::PathBuf;
 
 /// Read-only inspector of XFS file systems: images and devices, the realtime section first class.
 #[derive(Clone, Debug, Parser)]
-#[command(version, propagate_version = true, after_help = "\
+#[command(
+    version,
+    propagate_version = true,
+    after_help = "\
 Exit status: 0 answered, nothing wrong; 1 something is damaged, or a danger applies to a kernel that was asked for;
 2 could not answer, or not wholly; 3 (check, preflight, rt) the log is dirty and the verdict is of the state before
-recovery.")]
+recovery."
+)]
 pub struct Args {
     #[command(flatten)]
     pub common: Common,

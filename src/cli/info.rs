@@ -30,8 +30,7 @@ fn answer(session: &mut Session, target: &Target) {
         session.print_json(object);
         return;
     }
-    let names =
-        DeviceNames { data: &target.name, log: target.log_name.as_deref(), rt: target.rt_name.as_deref() };
+    let names = DeviceNames { data: &target.name, log: target.log_name.as_deref(), rt: target.rt_name.as_deref() };
     session.print(&report(volume.superblock(), volume.zoned(), names, target.is_complete()));
 }
 
@@ -48,10 +47,7 @@ fn object(session: &mut Session, target: &Target) -> Map<String, Json> {
     if let Origin::Inferred { inferred, .. } = volume.origin() {
         let known: Vec<&str> = inferred.known.iter().map(|(field, _)| *field).collect();
         object.insert("inferred".into(), json!({ "known": known, "unknown": inferred.unknown }));
-        // Figures that nothing on disk tells must not look like figures.
-        for name in ["log", "realtime", "quota", "label", "naming"] {
-            object.insert(name.into(), Json::Null);
-        }
+        blank_unknown(&mut object);
     }
     let shortfall = volume.shortfall().map(|s| {
         json!({ "needed_bytes": s.needed, "present_bytes": s.present,
@@ -61,6 +57,32 @@ fn object(session: &mut Session, target: &Target) -> Map<String, Json> {
     object.insert("shortfall".into(), shortfall.into());
     object.insert("warnings".into(), session.take_warnings());
     object
+}
+
+/// Figures of an inferred superblock that nothing on disk tells must not look like figures.
+fn blank_unknown(object: &mut Map<String, Json>) {
+    for name in ["log", "realtime", "quota", "label", "naming", "feature_words", "meta_uuid"] {
+        object.insert(name.into(), Json::Null);
+    }
+    let keep = |object: Option<&mut Json>, known: &[&str]| {
+        let entries = object.and_then(Json::as_object_mut).into_iter().flatten();
+        entries.filter(|(name, _)| !known.contains(&name.as_str())).for_each(|(_, value)| *value = Json::Null);
+    };
+    keep(object.get_mut("features"), &["crc", "finobt", "rmapbt", "reflink", "inobtcount"]);
+    let data = [
+        "block_size_bytes",
+        "sector_size_bytes",
+        "blocks",
+        "length_bytes",
+        "ag_count",
+        "ag_blocks",
+        "ag_bytes",
+        "last_ag_blocks",
+        "root_ino",
+    ];
+    keep(object.get_mut("data"), &data);
+    keep(object.get_mut("inodes"), &["size_bytes", "per_block"]);
+    keep(object.get_mut("counters"), &["inodes_allocated", "inodes_free", "free_blocks", "free_bytes"]);
 }
 
 fn origin(target: &Target) -> Json {

@@ -94,8 +94,7 @@ impl Session {
 
     /// The warnings since the last call, for the JSON of an answer.
     pub fn take_warnings(&mut self) -> Json {
-        let list: Vec<Json> =
-            self.warnings.drain(..).map(|w| json!({ "id": w.id, "message": w.message })).collect();
+        let list: Vec<Json> = self.warnings.drain(..).map(|w| json!({ "id": w.id, "message": w.message })).collect();
         list.into()
     }
 

@@ -52,7 +52,8 @@ fn open_source(session: &mut Session, path: &Path, offset: Option<u64>) -> Resul
             Outcome::Clean,
         );
     }
-    let mut base: Box<dyn Source> = if kind == FileKind::Regular { regular(session, file, &name)? } else { Box::new(file) };
+    let mut base: Box<dyn Source> =
+        if kind == FileKind::Regular { regular(session, file, &name)? } else { Box::new(file) };
     if let Some(offset) = offset {
         if offset >= base.len() {
             let len = base.len();
@@ -197,7 +198,7 @@ impl Target {
 
     /// State of the checksum of the superblock in use.
     pub fn superblock_crc(&self) -> CrcState {
-        if !self.volume.context().has_crc() {
+        if !self.volume.context().has_crc() || !self.is_complete() {
             return CrcState::Unchecked;
         }
         let place = self.superblock_place();
@@ -215,7 +216,8 @@ impl Target {
 
 /// A superblock copy was found on a device that now holds something else: the answer would be about the past.
 fn refuse_container(target: &Target, data: &dyn Source) -> bool {
-    matches!(target.volume.origin(), Origin::Copy { .. } | Origin::Inferred { .. }) && container::identify(data).is_some()
+    matches!(target.volume.origin(), Origin::Copy { .. } | Origin::Inferred { .. })
+        && container::identify(data).is_some()
 }
 
 fn inside_container(target: &Target, data: &dyn Source) -> String {
@@ -357,7 +359,8 @@ fn mark_size(session: &mut Session, target: &Target) {
     let missing = short.needed.saturating_sub(short.present);
     let blocks = missing.div_ceil(geometry.block_size());
     let ag_bytes = u64::from(geometry.ag_blocks).saturating_mul(geometry.block_size());
-    let whole = geometry.ag_length(short.first_cut).map_or(ag_bytes, |n| u64::from(n).saturating_mul(geometry.block_size()));
+    let whole =
+        geometry.ag_length(short.first_cut).map_or(ag_bytes, |n| u64::from(n).saturating_mul(geometry.block_size()));
     let gone = geometry.ag_count.saturating_sub(short.first_cut.0).saturating_sub(1);
     let after = if gone > 0 { format!("; {gone} more AGs lie wholly past the end") } else { String::new() };
     let before = match short.first_cut.0.checked_sub(1) {

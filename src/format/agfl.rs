@@ -46,13 +46,10 @@ pub fn slot(context: &Context, bytes: &[u8], index: u32) -> Option<AgBlock> {
 
 /// The nodes of an AGFL.
 pub fn layout(context: &Context, bytes: &[u8]) -> Vec<Node> {
-    let mut nodes =
-        if context.has_crc() { node::table(Agfl::FIELDS, context, bytes, 0) } else { Vec::new() };
+    let mut nodes = if context.has_crc() { node::table(Agfl::FIELDS, context, bytes, 0) } else { Vec::new() };
     let first = if context.has_crc() { 36 * 8 } else { 0 };
     let doc = "Block on the free list; slots flfirst to fllast of the AGF are in use.";
     let count = slots(context).min(fits(bytes, first, 32));
-    nodes.push(
-        Node::array("bno", doc, first, (32, count, 0), Format::Dec, bytes).null(Null::NamedZeroSkipped),
-    );
+    nodes.push(Node::array("bno", doc, first, (32, count, 0), Format::Dec, bytes).null(Null::NamedZeroSkipped));
     nodes
 }

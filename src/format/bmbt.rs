@@ -127,7 +127,10 @@ mod tests {
         let l1: u64 = (25_011 << 21) | 1;
         let bytes = [l0.to_be_bytes(), l1.to_be_bytes()].concat();
         let extent = Extent::at(&bytes, 0).expect("16 bytes");
-        assert_eq!((extent.startoff.0, extent.startblock.0, extent.blockcount, extent.unwritten), (8_388_608, 25_011, 1, false));
+        assert_eq!(
+            (extent.startoff.0, extent.startblock.0, extent.blockcount, extent.unwritten),
+            (8_388_608, 25_011, 1, false)
+        );
         assert_eq!(bits::bit_range(&bytes, 55, 52), Some(25_011));
         assert_eq!(Extent::at(&[0xff; 16], 0).map(|e| (e.startoff.0, e.unwritten)), Some(((1 << 54) - 1, true)));
         assert_eq!(Extent::at(&[0xff; 15], 0), None);

@@ -396,9 +396,7 @@ fn data_fork(context: &Context, bytes: &[u8]) -> Node {
         fork_format::LOCAL if kind == mode::SYMLINK && length > 0 => {
             Some(Node::text("symlink", "Target of the link.", bit, length))
         }
-        fork_format::LOCAL if kind == mode::REGULAR && length > 0 => {
-            Some(Node::text("c", "Content.", bit, length))
-        }
+        fork_format::LOCAL if kind == mode::REGULAR && length > 0 => Some(Node::text("c", "Content.", bit, length)),
         fork_format::EXTENTS => bmbt::extents(bytes, bit, extent_count(bytes, Fork::Data)),
         fork_format::BTREE => Some(bmbt::root(bytes, bit, fork_range(bytes, Fork::Data), Type::Bmapbtd)),
         fork_format::UUID => Some(Node::value("muuid", "UUID.", bit, 128, Format::Uuid)),

@@ -45,7 +45,13 @@ pub fn node(context: &Context, inode: &[u8], bit: u64) -> Node {
         let number_bit = after_name.saturating_add(if ftype { 8 } else { 0 });
         let mut nodes = vec![
             Node::value("namelen", "Length of the name in bytes.", at, 8, Format::Dec),
-            Node::value("offset", "Where the entry would lie in a directory block.", at.saturating_add(8), 16, Format::Hex),
+            Node::value(
+                "offset",
+                "Where the entry would lie in a directory block.",
+                at.saturating_add(8),
+                16,
+                Format::Hex,
+            ),
         ];
         let shown = namelen.min(fits(inode, name_bit, 8));
         if shown > 0 {

@@ -18,7 +18,9 @@
 //! field above (`first bit + number of bits`, counted from the top).
 
 use super::{Context, Type};
-use crate::units::{AgBlock, AgIno, AgNumber, Blocks, Daddr, ExtLen, FileBlock, FsBlock, Ino, RgBlock, RtBlock, RtExtent};
+use crate::units::{
+    AgBlock, AgIno, AgNumber, Blocks, Daddr, ExtLen, FileBlock, FsBlock, Ino, RgBlock, RtBlock, RtExtent,
+};
 use binrw::BinRead;
 use std::fmt;
 

@@ -51,7 +51,14 @@ pub fn report(sb: &Superblock, zoned: (u64, u64), names: DeviceNames<'_>, comple
         "meta-data={:<22} isize={:<6} agcount={}, agsize={} blks",
         names.data, sb.inodesize, sb.agcount, sb.agblocks
     );
-    let _ = writeln!(out, "         ={:<22} sectsz={:<5} attr={}, projid32bit={}", "", sb.sectsize, 2, t(&bit(f.has_projid32())));
+    let _ = writeln!(
+        out,
+        "         ={:<22} sectsz={:<5} attr={}, projid32bit={}",
+        "",
+        sb.sectsize,
+        2,
+        t(&bit(f.has_projid32()))
+    );
     let _ = writeln!(
         out,
         "         ={:<22} crc={:<8} finobt={}, sparse={}, rmapbt={}",
@@ -70,11 +77,20 @@ pub fn report(sb: &Superblock, zoned: (u64, u64), names: DeviceNames<'_>, comple
         bit(f.has_inobtcount()),
         t(&bit(f.has_nrext64()))
     );
-    let _ = writeln!(out, "         ={:<22} exchange={:<3} metadir={}", "", t(&bit(f.has_exchange())), t(&bit(f.has_metadir())));
+    let _ = writeln!(
+        out,
+        "         ={:<22} exchange={:<3} metadir={}",
+        "",
+        t(&bit(f.has_exchange())),
+        t(&bit(f.has_metadir()))
+    );
     let _ = writeln!(
         out,
         "data     ={:<22} bsize={:<6} blocks={}, imaxpct={}",
-        "", sb.blocksize, sb.dblocks, t(&sb.imax_pct)
+        "",
+        sb.blocksize,
+        sb.dblocks,
+        t(&sb.imax_pct)
     );
     let _ = writeln!(out, "         ={:<22} sunit={:<6} swidth={} blks", "", t(&sb.unit), t(&sb.width));
     let _ = writeln!(
@@ -89,23 +105,34 @@ pub fn report(sb: &Superblock, zoned: (u64, u64), names: DeviceNames<'_>, comple
     let _ = writeln!(
         out,
         "log      ={log:<22} bsize={:<6} blocks={}, version={}",
-        sb.blocksize, t(&sb.logblocks), t(&if f.has_logv2() { 2 } else { 1 })
+        sb.blocksize,
+        t(&sb.logblocks),
+        t(&if f.has_logv2() { 2 } else { 1 })
     );
     let _ = writeln!(
         out,
         "         ={:<22} sectsz={:<5} sunit={} blks, lazy-count={}",
-        "", t(&log_sector), t(&sunit), t(&bit(f.has_lazy_count()))
+        "",
+        t(&log_sector),
+        t(&sunit),
+        t(&bit(f.has_lazy_count()))
     );
     let _ = writeln!(
         out,
         "realtime ={realtime:<22} extsz={:<6} blocks={}, rtextents={}",
-        t(&extsz.cast_signed()), t(&sb.rblocks.0.cast_signed()), t(&sb.rextents.0.cast_signed())
+        t(&extsz.cast_signed()),
+        t(&sb.rblocks.0.cast_signed()),
+        t(&sb.rextents.0.cast_signed())
     );
-    let _ = writeln!(out, "         ={:<22} rgcount={:<4} rgsize={} extents", "", t(&rgcount.cast_signed()), t(&rgextents));
+    let _ =
+        writeln!(out, "         ={:<22} rgcount={:<4} rgsize={} extents", "", t(&rgcount.cast_signed()), t(&rgextents));
     let _ = writeln!(
         out,
         "         ={:<22} zoned={:<6} start={} reserved={}",
-        "", t(&bit(f.has_zoned())), t(&zoned.0), t(&zoned.1)
+        "",
+        t(&bit(f.has_zoned())),
+        t(&zoned.0),
+        t(&zoned.1)
     );
     out
 }

@@ -179,10 +179,7 @@ pub fn geometry(sb: &Superblock, zoned: (u64, u64), geometry: &Geometry) -> Map<
             "sparse_align_blocks": sb.spino_align.0,
         }),
     );
-    object.insert(
-        "naming".into(),
-        json!({ "version": 2, "block_size_bytes": geometry.context.dir_block_size }),
-    );
+    object.insert("naming".into(), json!({ "version": 2, "block_size_bytes": geometry.context.dir_block_size }));
     object.insert(
         "log".into(),
         json!({

@@ -14,7 +14,9 @@ pub fn escaped(bytes: &[u8]) -> String {
                 '\t' => out.push_str("\\t"),
                 '\r' => out.push_str("\\r"),
                 // Control characters, and the marks that turn the direction of writing.
-                c if c.is_control() || ('\u{200e}'..='\u{200f}').contains(&c) || ('\u{202a}'..='\u{202e}').contains(&c)
+                c if c.is_control()
+                    || ('\u{200e}'..='\u{200f}').contains(&c)
+                    || ('\u{202a}'..='\u{202e}').contains(&c)
                     || ('\u{2066}'..='\u{2069}').contains(&c) =>
                 {
                     let mut buffer = [0; 4];

@@ -124,7 +124,11 @@ fn metadump(head: &[u8]) -> Option<Container> {
     let names = if obfuscated { "names obfuscated" } else { "names not obfuscated" };
     let blocks = if full { "whole blocks kept" } else { "unused parts of blocks zeroed" };
     let log = if dirty { "log dirty" } else { "log clean" };
-    let told = if known { format!("{names}, {blocks}, {log}") } else { "made by an old xfs_metadump that kept no flags".into() };
+    let told = if known {
+        format!("{names}, {blocks}, {log}")
+    } else {
+        "made by an old xfs_metadump that kept no flags".into()
+    };
     Some(Container {
         name: format!("an XFS metadump, version {version}"),
         detail: Some(format!("{told}; restore it first: xfs_mdrestore DUMP IMAGE, then inspect IMAGE")),

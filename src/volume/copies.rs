@@ -112,7 +112,8 @@ fn scan(data: &dyn Source, bound: u64) -> Option<Copy> {
     let mut byte = 0u64;
     while byte < bound.min(data.len()) {
         if let Ok(piece) = read_some(data, byte, SCAN_PIECE) {
-            let hits = piece.chunks(512).zip(0u64..).filter(|(sector, _)| bits::be32(sector, 0) == Some(superblock::MAGIC));
+            let hits =
+                piece.chunks(512).zip(0u64..).filter(|(sector, _)| bits::be32(sector, 0) == Some(superblock::MAGIC));
             for (_, sector) in hits {
                 let at = byte.saturating_add(sector.saturating_mul(512));
                 if let Some(copy) = copy_at(data, at).filter(|copy| copy.ag.0 > 0) {

@@ -174,12 +174,12 @@ impl Volume {
         // Never more than the device holds: a size from disk must not size an allocation alone.
         if u64::from(length) > source.len() {
             let source = std::io::Error::from(std::io::ErrorKind::UnexpectedEof);
-            return Err(Error::Io { place, source });
+            return Err(Error::Io { place: Box::new(place), source });
         }
         let mut bytes = vec![0u8; size];
         match source.read_at(byte, &mut bytes) {
             Ok(()) => Ok(Block { bytes, place }),
-            Err(source) => Err(Error::Io { place, source }),
+            Err(source) => Err(Error::Io { place: Box::new(place), source }),
         }
     }
 
@@ -191,7 +191,10 @@ impl Volume {
         let name = format!("{} {ag}", header.name());
         let Some(byte) = self.geometry.ag_header(ag, header.sector()) else {
             let count = self.geometry.ag_count;
-            return Err(Error::request(format!("{name}: no such AG, there are {count} (0 to {})", count.saturating_sub(1))));
+            return Err(Error::request(format!(
+                "{name}: no such AG, there are {count} (0 to {})",
+                count.saturating_sub(1)
+            )));
         };
         self.read(Device::Data, byte, self.context().sector_size, name)
     }

@@ -48,7 +48,7 @@ pub enum Origin {
         /// Why not the primary.
         reason: String,
         /// The copy in use.
-        copy: Copy,
+        copy: Box<Copy>,
         /// Every copy that was found, in disk order.
         found: Vec<Copy>,
     },
@@ -147,7 +147,7 @@ impl Volume {
         let search = copies::find_copies(data, choice.scan);
         if let Some(copy) = copies::best(&search.found) {
             let (superblock, zoned, geometry) = (copy.superblock.clone(), copy.zoned, copy.geometry.clone());
-            let origin = Origin::Copy { reason, copy: copy.clone(), found: search.found };
+            let origin = Origin::Copy { reason, copy: Box::new(copy.clone()), found: search.found };
             return Ok(Self { devices, geometry, superblock, zoned, origin });
         }
         if let Some((superblock, geometry, inferred)) = infer(data) {
@@ -178,14 +178,14 @@ impl Volume {
         };
         let place = Place::new(Device::Data, byte, 512, format!("sb {ag}"));
         let sector =
-            read_some(data, byte.0, 512).map_err(|source| Error::Io { place: place.clone(), source })?;
+            read_some(data, byte.0, 512).map_err(|source| Error::Io { place: Box::new(place.clone()), source })?;
         let Some((superblock, zoned)) = decode(&sector) else {
             let source = std::io::Error::from(std::io::ErrorKind::UnexpectedEof);
-            return Err(Error::Io { place, source }.into());
+            return Err(Error::Io { place: Box::new(place), source }.into());
         };
         if superblock.magicnum != superblock::MAGIC {
             return Err(Error::Corrupt {
-                place: place.field("magicnum"),
+                place: Box::new(place.field("magicnum")),
                 what: "no superblock there".into(),
                 found: format!("{:#x}", superblock.magicnum),
                 expected: "0x58465342 \"XFSB\"".into(),
@@ -193,7 +193,7 @@ impl Volume {
             .into());
         }
         let geometry = Geometry::new(&superblock, zoned).map_err(|i| Error::Corrupt {
-            place: place.field(i.field),
+            place: Box::new(place.field(i.field)),
             what: "the copy is of no use".into(),
             found: i.found.to_string(),
             expected: i.expected,

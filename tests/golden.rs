@@ -1,0 +1,92 @@
+//! What the program prints and returns, word for word: tests/golden/NAME.txt. `XFSINSPECT_BLESS=1 cargo test --test
+//! golden` writes them anew; read the difference before you commit it, the figures must come from the oracle.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+
+/// Name of the golden file, and the arguments; `@NAME` is an image.
+const RUNS: &[(&str, &[&str])] = &[
+    ("info-v5-default", &["info", "@v5-default"]),
+    ("info-v5-default-json", &["info", "--json", "@v5-default"]),
+    ("info-v4-default-json", &["info", "--json", "@v4-default"]),
+    ("info-v5-zoned-json", &["info", "--json", "@v5-zoned"]),
+    ("info-several", &["info", "@v4-512b", "@c54-md-member-12", "@c06-sector-4096"]),
+    ("info-external-log", &["info", "@v5-extlog", "--logdev", "@v5-extlog.log"]),
+    ("info-external-log-not-given", &["info", "@v5-extlog"]),
+    ("info-realtime", &["info", "--rtdev", "@v5-rtgroups.rt", "@v5-rtgroups"]),
+    ("info-copy-number", &["info", "--sb", "2", "@c10-swidth-zero"]),
+    ("info-copy-that-is-none", &["info", "--sb", "9", "@c10-swidth-zero"]),
+    ("info-c01-first-sector-zeroed", &["info", "@c01-first-sector-zeroed"]),
+    ("info-c01-json", &["info", "--json", "@c01-first-sector-zeroed"]),
+    ("info-c02-first-mib-wiped", &["info", "@c02-first-mib-wiped-grown"]),
+    ("info-c04-device-too-short", &["info", "@c04-lv-reduced"]),
+    ("info-c04-json", &["info", "--json", "@c04-lv-reduced"]),
+    ("info-c10-swidth-zero", &["info", "@c10-swidth-zero"]),
+    ("info-c23-gpt", &["info", "@c23-gpt-partition"]),
+    ("info-c23-offset", &["info", "--offset", "9437184", "@c23-gpt-partition"]),
+    ("info-c24-metadump-v1", &["info", "@c24-metadump-v1-v2"]),
+    ("info-c24-metadump-v2", &["info", "@c24-metadump-v1-v2-v2"]),
+    ("info-c31-dalign-without-unit", &["info", "@c31-dalign-bit-no-unit"]),
+    ("info-c32-rextslog", &["info", "@c32-rextslog-32bit"]),
+    ("info-c45-absurd-shifts", &["info", "@c45-sb-absurd-shifts"]),
+    ("info-c48-single-ag", &["info", "@c48-single-ag-small"]),
+    ("info-c48-json", &["info", "--json", "@c48-single-ag-small"]),
+    ("info-c54-md-member", &["info", "@c54-md-member-12"]),
+    ("info-realtime-device-alone", &["info", "@v5-rtgroups.rt"]),
+    ("show-fields", &["show", "@v5-default", "inode", "826", "core.size", "core.mtime", "u3.bmbt"]),
+    (
+        "show-ranges",
+        &["show", "@v5-default", "fsblock", "49336", "--as", "bmapbtd", "recs[2-3]", "recs[1-2].startblock"],
+    ),
+    ("show-verbose", &["show", "-v", "@v5-default", "agi", "1"]),
+    ("show-hex", &["show", "--hex", "@v5-rtgroups", "agfl", "1", "bno[0-9]"]),
+    ("show-json-inode", &["show", "--json", "@v5-default", "inode", "131"]),
+    ("show-json-sb", &["show", "--json", "@v4-512b", "sb"]),
+    ("show-bad-crc", &["show", "@c17-agf-agi-agfl-crc", "agf", "2"]),
+    ("show-bad-crc-json", &["show", "--json", "@c17-agf-agi-agfl-crc", "agi", "2", "crc"]),
+    ("error-no-such-ag", &["show", "@v5-default", "agf", "4"]),
+    ("error-no-such-inode", &["show", "@v5-default", "inode", "99999999999"]),
+    ("error-no-such-field", &["show", "@v5-default", "agf", "0", "freeblocks"]),
+    ("error-index-out-of-range", &["show", "@v5-default", "agfl", "0", "bno[1000]"]),
+    ("error-no-such-block", &["show", "@v5-default", "fsblock", "10241", "--as", "bmapbtd"]),
+];
+
+#[test]
+fn answers_are_as_blessed() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let bless = std::env::var_os("XFSINSPECT_BLESS").is_some();
+    let mut faults = Vec::new();
+    for (name, args) in RUNS {
+        let ours = common::transcript(args);
+        let path = folder.join(format!("{name}.txt"));
+        if bless {
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(&path, &ours).unwrap();
+            continue;
+        }
+        let golden = fs::read_to_string(&path).unwrap_or_default();
+        if ours != golden {
+            let line = ours.lines().zip(golden.lines()).position(|(a, b)| a != b).unwrap_or(0);
+            faults.push(format!(
+                "{name}, line {}:\n  now     {}\n  blessed {}",
+                line + 1,
+                ours.lines().nth(line).unwrap_or(""),
+                golden.lines().nth(line).unwrap_or("(nothing)")
+            ));
+        }
+    }
+    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+}
+
+#[test]
+fn no_golden_file_is_left_over() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    for entry in fs::read_dir(folder).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let known = RUNS.iter().any(|(run, _)| name == format!("{run}.txt"));
+        assert!(known, "tests/golden/{name} belongs to no run");
+    }
+}
