@@ -24,7 +24,7 @@ fuzz_target!(|data: &[u8]| {
     let mut out = String::new();
     print(&mut out, view, &nodes, Style { verbose: how & 128 != 0 });
     // What is shown is bounded by what is there.
-    assert!(out.len() <= 4096 + bytes.len() * 2048, "{} bytes of text from {}", out.len(), bytes.len());
+    assert!(out.len() <= 65536 + bytes.len() * 2048, "{} bytes of text from {}", out.len(), bytes.len());
     for path in ["core.size", "u3.bmx[0-3].startblock", "recs[1-2].startoff", "bu[0].name", "unlinked[5]"] {
         let _ = select(&nodes, path, &context, bytes);
     }
