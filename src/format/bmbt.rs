@@ -3,7 +3,7 @@
 
 use super::btree_block::{self, Shape};
 use super::node::fits;
-use super::on_disk::{Format, Null, on_disk};
+use super::on_disk::{Format, on_disk};
 use super::{Context, Node, Structure, Type, bits};
 use crate::units::{FileBlock, FsBlock};
 
@@ -59,14 +59,17 @@ impl Extent {
 
 /// The btree of a data fork's extent map.
 pub const SHAPE: Shape = Shape {
+    kind: Type::Bmapbtd,
     magic: [0x424d_4150, 0x424d_4133],
     long: true,
     record: BmbtRec::FIELDS,
     record_size: 16,
     key: BmbtKey::FIELDS,
     key_size: 8,
-    pointer_format: Null::Plain,
 };
+
+/// The btree of an attribute fork's extent map: the same blocks.
+pub const ATTR_SHAPE: Shape = Shape { kind: Type::Bmapbta, ..SHAPE };
 
 /// The records of a fork in extents format; `None` when the core says there are none.
 pub fn extents(inode: &[u8], bit: u64, count: u64) -> Option<Node> {
@@ -111,9 +114,14 @@ pub(crate) fn root_node(
     Node::group(name, bit, nodes)
 }
 
-/// The nodes of an extent map btree block.
+/// The nodes of an extent map btree block of a data fork.
 pub fn layout(context: &Context, bytes: &[u8]) -> Vec<Node> {
     btree_block::layout(&SHAPE, context, bytes)
+}
+
+/// The nodes of an extent map btree block of an attribute fork.
+pub fn attr_layout(context: &Context, bytes: &[u8]) -> Vec<Node> {
+    btree_block::layout(&ATTR_SHAPE, context, bytes)
 }
 
 #[cfg(test)]

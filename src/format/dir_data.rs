@@ -264,8 +264,8 @@ fn index(context: &Context, bytes: &[u8]) -> Vec<Node> {
     nodes
 }
 
-/// The nodes of a directory block, by its magic; none for a magic that is no directory's.
-pub fn layout(context: &Context, bytes: &[u8]) -> Vec<Node> {
+/// The nodes of a data or single block, by its magic; none for any other.
+pub(crate) fn nodes(context: &Context, bytes: &[u8]) -> Vec<Node> {
     let magic = bits::be32(bytes, 0);
     match magic {
         Some(magic::BLOCK_V4 | magic::BLOCK_V5) => {

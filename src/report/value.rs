@@ -67,10 +67,13 @@ impl<'a> View<'a> {
             }
             _ => {}
         }
-        let raw = bit_range(self.bytes, bit, bits)?;
+        let raw = match format {
+            Format::DecLittle | Format::HexLittle => little_endian(self.bytes, bit, bits)?,
+            _ => bit_range(self.bytes, bit, bits)?,
+        };
         let ones = if bits >= 64 { u64::MAX } else { (1u64 << bits).saturating_sub(1) };
         Some(match format {
-            _ if null != Null::Plain && raw == ones => Value::Null,
+            _ if !matches!(null, Null::Plain | Null::ZeroSkipped) && raw == ones => Value::Null,
             Format::Signed => Value::Signed(signed(raw, bits)),
             Format::TimeSec => Value::Signed(timestamp(raw, false).0),
             Format::BigTimeSec => Value::Signed(timestamp(raw, true).0),
@@ -83,7 +86,7 @@ impl<'a> View<'a> {
     /// Writes it as xfs_db would; nothing where it lies outside the structure.
     pub fn write(&self, out: &mut String, bit: u64, bits: u32, format: Format, null: Null) {
         let Some(value) = self.read(bit, bits, format, null) else { return };
-        if null == Null::NamedZeroSkipped && value == Value::Number(0) {
+        if matches!(null, Null::NamedZeroSkipped | Null::ZeroSkipped) && value == Value::Number(0) {
             return;
         }
         let _ = match value {
@@ -119,7 +122,7 @@ fn number(out: &mut String, n: u64, format: Format) -> std::fmt::Result {
         None => write!(out, "{n}"),
     };
     match format {
-        Format::Hex if n != 0 => write!(out, "{n:#x}"),
+        Format::Hex | Format::HexLittle if n != 0 => write!(out, "{n:#x}"),
         Format::Oct if n != 0 => write!(out, "0{n:o}"),
         Format::ForkFormat => named(out, &fork_format::NAMES),
         Format::MetaType => named(out, &METATYPE_NAMES),
