@@ -102,9 +102,6 @@ fn show(session: &mut Session, volume: &Volume, answer: &Answer<'_>, args: &Show
     }
     if answer.fields.is_empty() {
         chosen = all;
-        if !session.common.json {
-            xfs_db::apply_quirks(answer.kind, view, &mut chosen);
-        }
     }
     if session.common.json {
         let mut object = Map::new();
@@ -120,7 +117,12 @@ fn show(session: &mut Session, volume: &Volume, answer: &Answer<'_>, args: &Show
         return Ok(());
     }
     let mut out = String::new();
-    print(&mut out, view, &chosen, Style { verbose: session.common.verbose });
+    let style = Style { verbose: session.common.verbose };
+    if answer.fields.is_empty() {
+        xfs_db::print_all(&mut out, answer.kind, view, chosen, style);
+    } else {
+        print(&mut out, view, &chosen, style);
+    }
     if args.hex {
         out.push_str(&hexdump(view.bytes, answer.block.place.byte.0));
     }

@@ -54,10 +54,10 @@ on_disk! {
             root: 6 + 1,
             /// Namespace security.
             secure: 5 + 1,
-            /// Parent pointer.
-            parent: 4 + 1,
             /// The value lies in this block.
             local: 7 + 1,
+            /// Parent pointer.
+            parent: 4 + 1,
         },
         /// Zero.
         7 pad2: u8 [.hex().hidden()],

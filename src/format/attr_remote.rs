@@ -2,7 +2,7 @@
 //! the bytes alone. `struct xfs_attr3_rmt_hdr`; `xfs_attr3_rmt_verify` (xfs_attr_remote.c).
 
 use super::node::{fits, table};
-use super::on_disk::{Crc, Uuid, on_disk};
+use super::on_disk::{Crc, Null, Uuid, on_disk};
 use super::{Context, Node, Structure, bits};
 use crate::units::Ino;
 
@@ -27,7 +27,7 @@ on_disk! {
         /// Inode it belongs to.
         32 owner: Ino,
         /// Address of this block in 512-byte units.
-        40 blkno: u64 [.named("bno").null(super::Null::Named)],
+        40 blkno: u64 [.named("bno").null(Null::Named)],
         /// Log sequence number of the last write: all ones, these blocks are not logged.
         48 lsn: u64 [.hex()],
     }

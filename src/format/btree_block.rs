@@ -2,7 +2,7 @@
 //! keys and pointers in nodes. `struct xfs_btree_block`; `xfs_btree_agblock_verify`, `xfs_btree_fsblock_verify`.
 
 use super::node::table;
-use super::on_disk::{Crc, Format, Uuid, on_disk};
+use super::on_disk::{Crc, Format, Null, Uuid, on_disk};
 use super::{Context, Field, Node, Structure, Type, bits};
 use crate::units::{AgBlock, AgNumber, FsBlock, Ino};
 
@@ -28,7 +28,7 @@ on_disk! {
         /// Right neighbour.
         4 rightsib: AgBlock,
         /// Address of this block in 512-byte units.
-        8 blkno: u64 [.named("bno").when(crc)],
+        8 blkno: u64 [.named("bno").null(Null::Named).when(crc)],
         /// Log sequence number of the last write.
         16 lsn: u64 [.hex().when(crc)],
         /// Identity of the file system.
@@ -46,7 +46,7 @@ on_disk! {
         /// Right neighbour.
         8 rightsib: FsBlock,
         /// Address of this block in 512-byte units.
-        16 blkno: u64 [.named("bno").when(crc)],
+        16 blkno: u64 [.named("bno").null(Null::Named).when(crc)],
         /// Log sequence number of the last write.
         24 lsn: u64 [.hex().when(crc)],
         /// Identity of the file system.
@@ -297,4 +297,35 @@ pub fn layout(shape: &Shape, context: &Context, bytes: &[u8]) -> Vec<Node> {
     let pointers = Node::array("ptrs", "Block of each child.", pointers, (width, numrecs, 1), Format::Dec, bytes);
     nodes.push(pointers.to(shape.kind));
     nodes
+}
+
+/// The root of a btree in a fork of an inode: level, count, then records (level 0 of the realtime btrees), or keys
+/// and pointers at their place behind the largest number of keys that the fork can hold.
+pub(crate) fn root_node(
+    name: &'static str,
+    shape: &Shape,
+    inode: &[u8],
+    bit: u64,
+    fork: Option<(usize, usize)>,
+) -> Node {
+    let bytes = fork.and_then(|(at, length)| inode.get(at..at.checked_add(length)?)).unwrap_or_default();
+    let root = shape.root(bytes);
+    let (level, numrecs) = root.map_or((0, 0), |root| (root.level, u32::from(root.numrecs)));
+    let capacity = root.map_or(0, |root| root.max_keys);
+    let first = bit.saturating_add(u64::from(ROOT_HEADER).saturating_mul(8));
+    let mut nodes = vec![
+        Node::value("level", "Levels above the leaves.", bit, 16, Format::Dec),
+        Node::value("numrecs", "Keys in the root.", bit.saturating_add(16), 16, Format::Dec),
+    ];
+    if numrecs > 0 && level == 0 && shape.kind != Type::Bmapbtd && shape.kind != Type::Bmapbta {
+        let stride = shape.record_size.saturating_mul(8);
+        nodes.push(Node::records("recs", "Records.", first, shape.record, (stride, numrecs, 1), inode));
+    } else if numrecs > 0 {
+        let stride = shape.key_size.saturating_mul(8);
+        let pointers = first.saturating_add(u64::from(capacity.saturating_mul(stride)));
+        nodes.push(Node::records("keys", "First record of each child.", first, shape.key, (stride, numrecs, 1), inode));
+        let doc = "Block of each child.";
+        nodes.push(Node::array("ptrs", doc, pointers, (64, numrecs, 1), Format::Dec, inode).to(shape.kind));
+    }
+    Node::group(name, bit, nodes)
 }

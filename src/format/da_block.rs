@@ -2,7 +2,7 @@
 //! about itself. `struct xfs_da_blkinfo`, `struct xfs_da3_blkinfo`; `xfs_da3_blkinfo_verify` (xfs_da_btree.c).
 
 use super::node::table;
-use super::on_disk::{Crc, Uuid, on_disk};
+use super::on_disk::{Crc, Null, Uuid, on_disk};
 use super::{Context, Node, Structure, bits};
 use crate::units::Ino;
 
@@ -27,7 +27,7 @@ on_disk! {
         /// Checksum of the block.
         0 crc: Crc,
         /// Address of this block in 512-byte units.
-        4 blkno: u64 [.named("bno")],
+        4 blkno: u64 [.named("bno").null(Null::Named)],
         /// Log sequence number of the last write.
         12 lsn: u64 [.hex()],
         /// Identity of the file system.

@@ -37,7 +37,7 @@ on_disk! {
         /// User, project or group; and the form of the timers.
         3 type_: u8 [.named("type").hex()] {
             /// Timers in units of four seconds.
-            bigtime: 0 + 1,
+            bigtime: 0 + 1 [.hidden()],
         },
         /// User, group or project.
         4 id: u32 [.fmt(Format::Signed)],

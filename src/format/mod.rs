@@ -54,8 +54,3 @@ pub use context::Context;
 pub use node::{Body, Item, Node, order as node_order, table as node_table};
 pub use on_disk::{Crc, Field, Format, Null, Structure, Uuid};
 pub use structures::{STRUCTURES, StructureType, Type, layout};
-
-/// The root of a realtime rmap or refcount btree in its inode; none for other metadata files.
-pub(crate) fn rt_btree_root(_metatype: u16, _inode: &[u8], _bit: u64) -> Option<Node> {
-    None
-}

@@ -3,7 +3,7 @@
 //! `xfs_refcountbt_verify`, `xfs_refcount_check_irec` (xfs_refcount*.c).
 
 use super::btree_block::{self, Shape};
-use super::on_disk::on_disk;
+use super::on_disk::{Null, on_disk};
 use super::{Context, Node, Structure, Type, bits};
 use crate::units::{AgBlock, ExtLen};
 
@@ -13,7 +13,7 @@ on_disk! {
         /// First block, and the flag of a staging extent.
         0 startblock: u32 [.unnamed()] {
             /// First block.
-            startblock: 1 + 31 [.to(Type::Data)],
+            startblock: 1 + 31 [.null(Null::Named).to(Type::Data)],
             /// 1: staging extent of a copy on write.
             cowflag: 0 + 1 [.after("refcount")],
         },
@@ -28,7 +28,7 @@ on_disk! {
         /// First block, and the flag of a staging extent.
         0 startblock: u32 [.unnamed()] {
             /// First block.
-            startblock: 1 + 31 [.to(Type::Data)],
+            startblock: 1 + 31 [.null(Null::Named).to(Type::Data)],
             /// 1: staging extent of a copy on write.
             cowflag: 0 + 1,
         },

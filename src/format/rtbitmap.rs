@@ -4,7 +4,7 @@
 //! `union xfs_rtword_raw`, `struct xfs_rtbuf_blkinfo`; `xfs_rtbuf_verify` (xfs_rtbitmap.c).
 
 use super::node::table;
-use super::on_disk::{Crc, Format, Uuid, on_disk};
+use super::on_disk::{Crc, Format, Null, Uuid, on_disk};
 use super::{Context, Node, Structure, bits};
 use crate::units::Ino;
 
@@ -23,7 +23,7 @@ on_disk! {
         /// Inode it belongs to.
         8 owner: Ino,
         /// Address of this block in 512-byte units.
-        16 blkno: u64 [.named("bno").null(super::Null::Named)],
+        16 blkno: u64 [.named("bno").null(Null::Named)],
         /// Log sequence number of the last write.
         24 lsn: u64 [.hex()],
         /// Identity of the file system.

@@ -18,6 +18,8 @@ pub enum Extent {
     DirBlock,
     /// One inode.
     Inode,
+    /// One quota record.
+    Dquot,
 }
 
 /// One row of [`STRUCTURES`].
@@ -104,7 +106,7 @@ structures! {
     /// Target of a symbolic link (`struct xfs_dsymlink_hdr`; `xfs_symlink_verify`).
     Symlink, "symlink", Block, symlink::layout;
     /// Quota records (`struct xfs_dqblk`; `xfs_dquot_buf_verify`).
-    Dqblk, "dqblk", Block, dquot::layout;
+    Dqblk, "dqblk", Dquot, dquot::layout;
     /// Realtime superblock (`struct xfs_rtsb`; `xfs_rtsb_verify`).
     Rtsb, "rtsb", Block, rtsb::layout;
     /// Realtime bitmap without groups (`union xfs_rtword_raw`).
@@ -148,6 +150,7 @@ impl Type {
             Extent::Block => context.block_size,
             Extent::DirBlock => context.dir_block_size,
             Extent::Inode => context.inode_size,
+            Extent::Dquot => 136,
         }
     }
 }

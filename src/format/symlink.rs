@@ -2,7 +2,7 @@
 //! `struct xfs_dsymlink_hdr`; `xfs_symlink_verify` (xfs_symlink_remote.c). A piece may span several blocks.
 
 use super::node::{fits, table};
-use super::on_disk::{Crc, Uuid, on_disk};
+use super::on_disk::{Crc, Null, Uuid, on_disk};
 use super::{Context, Node, Structure, bits};
 use crate::units::Ino;
 
@@ -29,7 +29,7 @@ on_disk! {
         /// Inode it belongs to.
         32 owner: Ino,
         /// Address of this block in 512-byte units.
-        40 blkno: u64 [.named("bno").null(super::Null::Named)],
+        40 blkno: u64 [.named("bno").null(Null::Named)],
         /// Log sequence number of the last write.
         48 lsn: u64 [.hex()],
     }

@@ -3,7 +3,8 @@
 use crate::format::bits::{bit_range, little_endian, signed};
 use crate::format::checksum::{CrcState, verify};
 use crate::format::dinode::{METATYPE_NAMES, fork_format};
-use crate::format::{Context, Format, Null, Uuid};
+use crate::format::dquot::DiskDquot;
+use crate::format::{Context, Format, Null, Structure, Uuid};
 use std::fmt::Write;
 
 /// Where values are read from: the bytes of a structure and what is known of their file system.
@@ -102,8 +103,23 @@ impl<'a> View<'a> {
             Value::Crc(crc, state) => write!(out, "{:#x} ({})", crc.swap_bytes(), state_name(state)),
             Value::Signed(n) if matches!(format, Format::TimeSec | Format::BigTimeSec) => out.write_str(&ctime(n)),
             Value::Signed(n) => write!(out, "{n}"),
+            Value::Number(n) if format == Format::QuotaTimer => out.write_str(&self.quota_timer(n)),
             Value::Number(n) => number(out, n, format),
         };
+    }
+}
+
+impl View<'_> {
+    /// A timer of the quota record that these bytes are. Record 0 has lengths of grace times in seconds, the others
+    /// the time when one ends.
+    fn quota_timer(&self, raw: u64) -> String {
+        let Some(record) = DiskDquot::decode(self.bytes).filter(|record| record.id != 0) else {
+            return raw.to_string();
+        };
+        match record.timer(u32::try_from(raw).unwrap_or(u32::MAX)) {
+            0 => "0".to_owned(),
+            seconds => ctime(seconds.cast_signed()),
+        }
     }
 }
 
@@ -126,7 +142,6 @@ fn number(out: &mut String, n: u64, format: Format) -> std::fmt::Result {
         Format::Oct if n != 0 => write!(out, "0{n:o}"),
         Format::ForkFormat => named(out, &fork_format::NAMES),
         Format::MetaType => named(out, &METATYPE_NAMES),
-        Format::QuotaTimer => out.write_str(&if n == 0 { "0".to_owned() } else { ctime(n.cast_signed()) }),
         _ => write!(out, "{n}"),
     }
 }
