@@ -37,6 +37,7 @@ pub mod dir_leaf;
 pub mod dir_shortform;
 pub mod dquot;
 pub mod finobt;
+pub mod guess;
 pub mod hash;
 pub mod inobt;
 pub mod raw;
