@@ -97,13 +97,22 @@ pub struct InfoArgs {
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
 WHAT is one of
-  sb N, agf N, agi N, agfl N     header of AG N (N is 0 if left out)
-  inode N                        inode by number
-  fsblock N --as TYPE            block of the data device, read as a structure of that type
+  sb N, agf N, agi N, agfl N       header of AG N (N is 0 if left out)
+  bnobt N, cntbt N, inobt N, finobt N, rmapbt N, refcntbt N
+                                   root block of that btree of AG N (0 if left out)
+  inode N                          inode by number
+  rtsb                             realtime superblock
+  fsblock N, agblock AG:BLOCK      block of the data device
+  daddr N                          512-byte unit of the data device
+  rtblock N                        block of the realtime section
+A block is shown as what its magic number says, as bytes (data) where it says nothing, or as --as TYPE asks:
+  agf agfl agi attr3 bmapbta bmapbtd bnobt cntbt data dir3 dqblk finobt inobt inodata inode log refcntbt rgbitmap
+  rgsummary rmapbt rtbitmap rtrefcntbt rtrmapbt rtsb rtsummary sb symlink text; V4 names attr and dir2 are accepted
 FIELDs name parts of it: core.size  u3.bmx[0-3].startblock  unlinked[5]
 
   xfsinspect show disk.img sb 0
   xfsinspect show disk.img agf 1 freeblks longest
+  xfsinspect show disk.img agblock 2:17
   xfsinspect show disk.img fsblock 24 --as bmapbtd 'recs[1-5]' -v")]
 pub struct ShowArgs {
     /// Image or block device

@@ -1,7 +1,7 @@
 //! The AG free space header: second sector of every AG. `struct xfs_agf`; `xfs_agf_verify` (xfs_alloc.c).
 
 use super::on_disk::{Crc, Null, Uuid, on_disk};
-use super::{Context, Node, Structure, node};
+use super::{Context, Node, Structure, Type, node};
 use crate::units::{AgBlock, AgNumber, ExtLen};
 
 /// `XAGF`.
@@ -21,11 +21,11 @@ on_disk! {
         /// Blocks in this AG.
         12 length: AgBlock,
         /// Root of the free space btree by block.
-        16 bno_root: AgBlock [.named("bnoroot")],
+        16 bno_root: AgBlock [.named("bnoroot").to(Type::Bnobt)],
         /// Root of the free space btree by size.
-        20 cnt_root: AgBlock [.named("cntroot")],
+        20 cnt_root: AgBlock [.named("cntroot").to(Type::Cntbt)],
         /// Root of the reverse mapping btree.
-        24 rmap_root: AgBlock [.named("rmaproot").null(Null::NamedZeroSkipped)],
+        24 rmap_root: AgBlock [.named("rmaproot").to(Type::Rmapbt).null(Null::NamedZeroSkipped)],
         /// Levels of the btree by block.
         28 bno_level: u32 [.named("bnolevel")],
         /// Levels of the btree by size.
@@ -51,7 +51,7 @@ on_disk! {
         /// Blocks of the refcount btree.
         84 refcount_blocks: u32 [.named("refcntblocks").after("rmapblocks")],
         /// Root of the refcount btree.
-        88 refcount_root: AgBlock [.named("refcntroot").null(Null::NamedZeroSkipped).after("rmaproot")],
+        88 refcount_root: AgBlock [.named("refcntroot").to(Type::Refcntbt).null(Null::NamedZeroSkipped).after("rmaproot")],
         /// Levels of the refcount btree.
         92 refcount_level: u32 [.named("refcntlevel").after("rmaplevel")],
         /// Reserved, zeros.

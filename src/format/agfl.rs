@@ -3,7 +3,7 @@
 
 use super::node::fits;
 use super::on_disk::{Crc, Format, Null, Uuid, on_disk};
-use super::{Context, Node, Structure, bits, node};
+use super::{Context, Node, Structure, Type, bits, node};
 use crate::units::{AgBlock, AgNumber};
 
 /// `XAFL`.
@@ -50,6 +50,8 @@ pub fn layout(context: &Context, bytes: &[u8]) -> Vec<Node> {
     let first = if context.has_crc() { 36 * 8 } else { 0 };
     let doc = "Block on the free list; slots flfirst to fllast of the AGF are in use.";
     let count = slots(context).min(fits(bytes, first, 32));
-    nodes.push(Node::array("bno", doc, first, (32, count, 0), Format::Dec, bytes).null(Null::NamedZeroSkipped));
+    nodes.push(
+        Node::array("bno", doc, first, (32, count, 0), Format::Dec, bytes).null(Null::NamedZeroSkipped).to(Type::Data),
+    );
     nodes
 }

@@ -23,7 +23,7 @@ on_disk! {
         /// Inodes allocated, free ones included.
         16 count: AgIno,
         /// Root of the inode btree.
-        20 root: AgBlock,
+        20 root: AgBlock [.to(Type::Inobt)],
         /// Levels of the inode btree.
         24 level: u32,
         /// Inodes allocated and free.
@@ -43,7 +43,7 @@ on_disk! {
         /// Log sequence number of the last write.
         320 lsn: u64 [.hex()],
         /// Root of the free inode btree.
-        328 free_root: AgBlock,
+        328 free_root: AgBlock [.to(Type::Finobt)],
         /// Levels of the free inode btree.
         332 free_level: u32,
         /// Blocks of the inode btree (feature inobtcount).

@@ -3,7 +3,7 @@
 
 use super::node::{Item, fits};
 use super::on_disk::Format;
-use super::{Context, Node, Type};
+use super::{Context, Node, Type, bits};
 
 /// Bits of an attribute's flags, on disk.
 pub mod flags {
@@ -19,6 +19,82 @@ pub mod flags {
     pub const INCOMPLETE: u8 = 0x80;
     /// The namespace bits.
     pub const NAMESPACES: u8 = ROOT | SECURE | PARENT;
+}
+
+/// Header, read in place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// Bytes of the whole list, header included, as stored.
+    pub totsize: u16,
+    /// Attributes, as stored.
+    pub count: u8,
+}
+
+/// An attribute, read in place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry<'a> {
+    /// Byte within the fork.
+    pub at: usize,
+    /// Bytes it takes.
+    pub size: usize,
+    /// Flags ([`flags`]).
+    pub flags: u8,
+    /// Name, any bytes.
+    pub name: &'a [u8],
+    /// Value, any bytes.
+    pub value: &'a [u8],
+}
+
+/// The header of a list in the attribute fork `fork`; `None` where the fork is too short.
+pub fn header(fork: &[u8]) -> Option<Header> {
+    Some(Header { totsize: bits::be16(fork, 0)?, count: *fork.get(2)? })
+}
+
+/// Iterates over the attributes; ends after `count` of them, or where one leaves the fork.
+#[derive(Clone, Debug)]
+pub struct Entries<'a> {
+    fork: &'a [u8],
+    at: usize,
+    left: u8,
+}
+
+/// The attributes in the attribute fork `fork`. Fewer than the header's count means that one does not fit.
+pub fn entries(fork: &[u8]) -> Entries<'_> {
+    Entries { fork, at: 4, left: header(fork).map_or(0, |header| header.count) }
+}
+
+impl<'a> Iterator for Entries<'a> {
+    type Item = Entry<'a>;
+
+    fn next(&mut self) -> Option<Entry<'a>> {
+        self.left = self.left.checked_sub(1)?;
+        let entry = self.entry();
+        match &entry {
+            Some(entry) => self.at = entry.at.saturating_add(entry.size),
+            None => self.left = 0,
+        }
+        entry
+    }
+}
+
+impl<'a> Entries<'a> {
+    fn entry(&self) -> Option<Entry<'a>> {
+        let at = self.at;
+        let [namelen, valuelen, flags] = bits::array(self.fork, at)?;
+        let name_at = at.checked_add(3)?;
+        let value_at = name_at.checked_add(usize::from(namelen))?;
+        let end = value_at.checked_add(usize::from(valuelen))?;
+        let (name, value) = (self.fork.get(name_at..value_at)?, self.fork.get(value_at..end)?);
+        Some(Entry { at, size: end.checked_sub(at)?, flags, name, value })
+    }
+}
+
+/// What a parent pointer has as its value (`struct xfs_parent_rec`): inode and generation of the directory.
+pub fn parent_of(value: &[u8]) -> Option<(crate::units::Ino, u32)> {
+    if value.len() != 12 {
+        return None;
+    }
+    Some((crate::units::Ino(bits::be64(value, 0)?), bits::be32(value, 8)?))
 }
 
 fn byte(bytes: &[u8], bit: u64) -> u8 {
@@ -91,4 +167,20 @@ pub fn node(_: &Context, inode: &[u8], bit: u64) -> Node {
         nodes.push(Node::list("list", first, 0, items));
     }
     Node::group("sfattr", bit, nodes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_end_on_any_input() {
+        let fork = [0, 13, 2, 0, 1, 2, flags::ROOT, b'a', b'v', b'w', 250, 0, 0, b'b'];
+        let all: Vec<_> = entries(&fork).collect();
+        assert_eq!(all.len(), 1, "the second name does not fit");
+        assert_eq!((all[0].name, all[0].value, all[0].flags, all[0].size), (&b"a"[..], &b"vw"[..], flags::ROOT, 6));
+        assert_eq!(entries(&[255; 400]).count(), 0);
+        assert_eq!(entries(&[0; 2]).count(), 0);
+        assert_eq!(parent_of(&[0, 0, 0, 0, 0, 0, 0, 128, 0, 0, 0, 7]), Some((crate::units::Ino(128), 7)));
+    }
 }

@@ -2,8 +2,7 @@
 //! `struct xfs_bmbt_rec`, `xfs_bmbt_disk_get_all`; `xfs_bmbt_verify`, `xfs_bmap_validate_extent` (xfs_bmap*.c).
 
 use super::btree_block::{self, Shape};
-use super::node::fits;
-use super::on_disk::{Format, Null, on_disk};
+use super::on_disk::on_disk;
 use super::{Context, Node, Structure, Type, bits};
 use crate::units::{FileBlock, FsBlock};
 
@@ -15,7 +14,7 @@ on_disk! {
             /// First block within the file.
             startoff: 1 + 54,
             /// First block on the device: data, or realtime for realtime files.
-            startblock: 55 + 52,
+            startblock: 55 + 52 [.to(Type::Data)],
             /// Length in blocks.
             blockcount: 107 + 21,
             /// 1: allocated but unwritten, reads as zeros.
@@ -59,14 +58,17 @@ impl Extent {
 
 /// The btree of a data fork's extent map.
 pub const SHAPE: Shape = Shape {
+    kind: Type::Bmapbtd,
     magic: [0x424d_4150, 0x424d_4133],
     long: true,
     record: BmbtRec::FIELDS,
     record_size: 16,
     key: BmbtKey::FIELDS,
     key_size: 8,
-    pointer_format: Null::Plain,
 };
+
+/// The btree of an attribute fork's extent map: the same blocks.
+pub const ATTR_SHAPE: Shape = Shape { kind: Type::Bmapbta, ..SHAPE };
 
 /// The records of a fork in extents format; `None` when the core says there are none.
 pub fn extents(inode: &[u8], bit: u64, count: u64) -> Option<Node> {
@@ -75,45 +77,19 @@ pub fn extents(inode: &[u8], bit: u64, count: u64) -> Option<Node> {
     (count > 0).then(|| Node::records("bmx", doc, bit, BmbtRec::FIELDS, (128, count, 0), inode))
 }
 
-/// The btree root in a fork (`struct xfs_bmdr_block`): level, count, keys, and pointers at their place for the
-/// largest number of keys that the fork can hold.
-pub fn root(inode: &[u8], bit: u64, fork: Option<(usize, usize)>, child: Type) -> Node {
-    root_node("bmbt", inode, bit, fork, (BmbtKey::FIELDS, 8), Some(child))
+/// The btree root in a fork (`struct xfs_bmdr_block`) as the node `bmbt`.
+pub fn root(inode: &[u8], bit: u64, fork: Option<(usize, usize)>, shape: &Shape) -> Node {
+    btree_block::root_node("bmbt", shape, inode, bit, fork)
 }
 
-/// A btree root in a fork, for any of the btrees that are rooted in inodes.
-pub(crate) fn root_node(
-    name: &'static str,
-    inode: &[u8],
-    bit: u64,
-    fork: Option<(usize, usize)>,
-    (key, key_size): (&'static [super::Field], u32),
-    child: Option<Type>,
-) -> Node {
-    let byte = usize::try_from(bit.checked_div(8).unwrap_or(0)).unwrap_or(usize::MAX);
-    let room = u32::try_from(fork.map_or(0, |(_, length)| length)).unwrap_or(0);
-    let numrecs = u32::from(byte.checked_add(2).and_then(|at| bits::be16(inode, at)).unwrap_or(0));
-    let capacity = room.saturating_sub(4).checked_div(key_size.saturating_add(8)).unwrap_or(0);
-    let keys = bit.saturating_add(32);
-    let pointers = keys.saturating_add(u64::from(capacity.saturating_mul(key_size)).saturating_mul(8));
-    let mut nodes = vec![
-        Node::value("level", "Levels above the leaves.", bit, 16, Format::Dec),
-        Node::value("numrecs", "Keys in the root.", bit.saturating_add(16), 16, Format::Dec),
-    ];
-    if numrecs > 0 {
-        let stride = key_size.saturating_mul(8);
-        nodes.push(Node::records("keys", "First file block of each child.", keys, key, (stride, numrecs, 1), inode));
-        let count = numrecs.min(fits(inode, pointers, 64));
-        let mut pointers = Node::array("ptrs", "Block of each child.", pointers, (64, count, 1), Format::Dec, inode);
-        pointers.points_to = child;
-        nodes.push(pointers);
-    }
-    Node::group(name, bit, nodes)
-}
-
-/// The nodes of an extent map btree block.
+/// The nodes of an extent map btree block of a data fork.
 pub fn layout(context: &Context, bytes: &[u8]) -> Vec<Node> {
     btree_block::layout(&SHAPE, context, bytes)
+}
+
+/// The nodes of an extent map btree block of an attribute fork.
+pub fn attr_layout(context: &Context, bytes: &[u8]) -> Vec<Node> {
+    btree_block::layout(&ATTR_SHAPE, context, bytes)
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! The inode: core, the V3 part, the data fork and the attribute fork behind them.
 //! `struct xfs_dinode`; `xfs_dinode_verify` (xfs_inode_buf.c). Fork bounds: `XFS_DFORK_DPTR`, `XFS_DFORK_BOFF`.
 
+use super::btree_block::root_node;
 use super::node::{Body, fits, table};
 use super::on_disk::{Crc, Format, Uuid, on_disk};
-use super::{Context, Node, Structure, Type, attr_shortform, bits, bmbt, dir_shortform};
+use super::{Context, Node, Structure, Type, attr_shortform, bits, bmbt, dir_shortform, rtrefcountbt, rtrmapbt};
 use crate::units::{AgIno, Blocks, Ino};
 
 /// `IN`.
@@ -27,6 +28,28 @@ pub mod fork_format {
     pub const META_BTREE: u8 = 5;
     /// xfs_db's names, by value.
     pub const NAMES: [&str; 6] = ["dev", "local", "extents", "btree", "uuid", "meta_btree"];
+}
+
+/// Values of `di_metatype` (`enum xfs_metafile_type`).
+pub mod metatype {
+    /// Not known.
+    pub const UNKNOWN: u16 = 0;
+    /// Directory.
+    pub const DIR: u16 = 1;
+    /// User quota.
+    pub const USRQUOTA: u16 = 2;
+    /// Group quota.
+    pub const GRPQUOTA: u16 = 3;
+    /// Project quota.
+    pub const PRJQUOTA: u16 = 4;
+    /// Realtime bitmap of a group.
+    pub const RTBITMAP: u16 = 5;
+    /// Realtime summary of a group.
+    pub const RTSUMMARY: u16 = 6;
+    /// Realtime rmap btree of a group.
+    pub const RTRMAP: u16 = 7;
+    /// Realtime refcount btree of a group.
+    pub const RTREFCOUNT: u16 = 8;
 }
 
 /// xfs_db's names of metadata file types (`enum xfs_metafile_type`), by value.
@@ -398,12 +421,22 @@ fn data_fork(context: &Context, bytes: &[u8]) -> Node {
         }
         fork_format::LOCAL if kind == mode::REGULAR && length > 0 => Some(Node::text("c", "Content.", bit, length)),
         fork_format::EXTENTS => bmbt::extents(bytes, bit, extent_count(bytes, Fork::Data)),
-        fork_format::BTREE => Some(bmbt::root(bytes, bit, fork_range(bytes, Fork::Data), Type::Bmapbtd)),
+        fork_format::BTREE => Some(bmbt::root(bytes, bit, fork_range(bytes, Fork::Data), &bmbt::SHAPE)),
         fork_format::UUID => Some(Node::value("muuid", "UUID.", bit, 128, Format::Uuid)),
-        fork_format::META_BTREE => metatype.and_then(|metatype| super::rt_btree_root(metatype, bytes, bit)),
+        fork_format::META_BTREE => metatype.and_then(|metatype| rt_btree_root(metatype, bytes, bit)),
         _ => None,
     };
     fork_node(name, bit, part)
+}
+
+/// The root of a realtime rmap or refcount btree, told apart by the kind of metadata file.
+fn rt_btree_root(kind: u16, bytes: &[u8], bit: u64) -> Option<Node> {
+    let fork = fork_range(bytes, Fork::Data);
+    match kind {
+        metatype::RTRMAP => Some(root_node("rtrmapbt", &rtrmapbt::SHAPE, bytes, bit, fork)),
+        metatype::RTREFCOUNT => Some(root_node("rtrefcbt", &rtrefcountbt::SHAPE, bytes, bit, fork)),
+        _ => None,
+    }
 }
 
 fn attr_fork(context: &Context, bytes: &[u8]) -> Node {
@@ -412,7 +445,7 @@ fn attr_fork(context: &Context, bytes: &[u8]) -> Node {
     let part = match bytes.get(83).copied().unwrap_or(0) {
         fork_format::LOCAL => Some(attr_shortform::node(context, bytes, bit)),
         fork_format::EXTENTS => bmbt::extents(bytes, bit, extent_count(bytes, Fork::Attr)),
-        fork_format::BTREE => Some(bmbt::root(bytes, bit, fork_range(bytes, Fork::Attr), Type::Bmapbta)),
+        fork_format::BTREE => Some(bmbt::root(bytes, bit, fork_range(bytes, Fork::Attr), &bmbt::ATTR_SHAPE)),
         _ => None,
     };
     fork_node("a", bit, part)

@@ -3,7 +3,7 @@
 //! `xfs_dir3_block_verify`, `xfs_dir3_data_verify` (xfs_dir2_block.c, xfs_dir2_data.c).
 
 use super::node::{Item, fits, table};
-use super::on_disk::{Crc, Format, Uuid, on_disk};
+use super::on_disk::{Crc, Format, Null, Uuid, on_disk};
 use super::{Context, Node, Structure, Type, bits};
 use crate::units::Ino;
 
@@ -30,7 +30,7 @@ on_disk! {
         /// Checksum of the directory block.
         4 crc: Crc,
         /// Address of this block in 512-byte units.
-        8 blkno: u64 [.named("bno")],
+        8 blkno: u64 [.named("bno").null(Null::Named)],
         /// Log sequence number of the last write.
         16 lsn: u64 [.hex()],
         /// Identity of the file system.
@@ -233,7 +233,7 @@ fn slot_item(context: &Context, bytes: &[u8], slot: Slot<'_>) -> Item {
             let mut nodes = vec![
                 value("inumber", "Inode of the entry.", offset, 64, Format::Dec)
                     .to(Type::Inode)
-                    .null(super::Null::Named),
+                    .null(Null::Named),
                 value("namelen", "Length of the name in bytes.", offset.saturating_add(8), 8, Format::Dec),
             ];
             if namelen > 0 {
@@ -264,8 +264,8 @@ fn index(context: &Context, bytes: &[u8]) -> Vec<Node> {
     nodes
 }
 
-/// The nodes of a directory block, by its magic; none for a magic that is no directory's.
-pub fn layout(context: &Context, bytes: &[u8]) -> Vec<Node> {
+/// The nodes of a data or single block, by its magic; none for any other.
+pub(crate) fn nodes(context: &Context, bytes: &[u8]) -> Vec<Node> {
     let magic = bits::be32(bytes, 0);
     match magic {
         Some(magic::BLOCK_V4 | magic::BLOCK_V5) => {

@@ -19,20 +19,39 @@ mod structures;
 pub mod agf;
 pub mod agfl;
 pub mod agi;
+pub mod attr3;
+pub mod attr_leaf;
+pub mod attr_remote;
 pub mod attr_shortform;
 pub mod bmbt;
+pub mod bnobt;
 pub mod btree_block;
+pub mod cntbt;
+pub mod da_block;
+pub mod da_node;
 pub mod dinode;
+pub mod dir3;
 pub mod dir_data;
+pub mod dir_free;
+pub mod dir_leaf;
 pub mod dir_shortform;
+pub mod dquot;
+pub mod finobt;
+pub mod guess;
+pub mod hash;
+pub mod inobt;
+pub mod raw;
+pub mod refcountbt;
+pub mod rmapbt;
+pub mod rtbitmap;
+pub mod rtrefcountbt;
+pub mod rtrmapbt;
+pub mod rtsb;
+pub mod rtsummary;
 pub mod superblock;
+pub mod symlink;
 
 pub use context::Context;
-pub use node::{Body, Item, Node, table as node_table};
+pub use node::{Body, Item, Node, order as node_order, table as node_table};
 pub use on_disk::{Crc, Field, Format, Null, Structure, Uuid};
 pub use structures::{STRUCTURES, StructureType, Type, layout};
-
-/// The root of a realtime rmap or refcount btree in its inode; none for other metadata files.
-pub(crate) fn rt_btree_root(_metatype: u16, _inode: &[u8], _bit: u64) -> Option<Node> {
-    None
-}

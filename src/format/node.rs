@@ -157,6 +157,17 @@ pub(crate) fn fits(bytes: &[u8], bit: u64, bits: u32) -> u32 {
     u32::try_from(rest).unwrap_or(u32::MAX)
 }
 
+/// The rows of a table in xfs_db's order.
+pub fn order(fields: &[Field]) -> Vec<&Field> {
+    let mut rows: Vec<&Field> = fields.iter().filter(|field| field.placed_after.is_none()).collect();
+    for field in fields {
+        let Some(after) = field.placed_after else { continue };
+        let at = rows.iter().position(|row| row.name == after).map_or(rows.len(), |at| at.saturating_add(1));
+        rows.insert(at, field);
+    }
+    rows
+}
+
 /// The rows of a table as nodes, `base` bits into the block: those that exist here, in xfs_db's order. Rows named
 /// `atime.sec`, `atime.nsec` become a group `atime`.
 pub fn table(fields: &[Field], context: &Context, bytes: &[u8], base: u64) -> Vec<Node> {

@@ -35,6 +35,10 @@ pub enum Format {
     Hex,
     /// `0…`, but plain `0` for zero.
     Oct,
+    /// Unsigned decimal, stored little-endian.
+    DecLittle,
+    /// Hexadecimal, stored little-endian.
+    HexLittle,
     /// Bytes as a quoted string with C escapes.
     Text,
     /// 16 bytes as a UUID.
@@ -66,6 +70,8 @@ pub enum Null {
     Named,
     /// All ones is left out of arrays.
     Skipped,
+    /// Zero is left out of arrays.
+    ZeroSkipped,
     /// All ones is written `null`, zero is left out.
     NamedZeroSkipped,
 }

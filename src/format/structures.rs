@@ -2,7 +2,10 @@
 //! Names are xfs_db's type names. A new structure is one file here in `format/` and one row below.
 
 use super::{Context, Node};
-use super::{agf, agfl, agi, bmbt, dinode, dir_data, superblock};
+use super::{
+    agf, agfl, agi, attr3, bmbt, bnobt, cntbt, dinode, dir3, dquot, finobt, inobt, raw, refcountbt, rmapbt, rtbitmap,
+    rtrefcountbt, rtrmapbt, rtsb, rtsummary, superblock, symlink,
+};
 
 /// How many bytes a structure takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +18,8 @@ pub enum Extent {
     DirBlock,
     /// One inode.
     Inode,
+    /// One quota record.
+    Dquot,
 }
 
 /// One row of [`STRUCTURES`].
@@ -69,14 +74,57 @@ structures! {
     Agi, "agi", Sector, agi::layout;
     /// Free list, blocks kept for the free-space btrees: fourth sector (`struct xfs_agfl`; `xfs_agfl_verify`).
     Agfl, "agfl", Sector, agfl::layout;
+    /// Free space btree by block (`struct xfs_alloc_rec`; `xfs_allocbt_verify`).
+    Bnobt, "bnobt", Block, bnobt::layout;
+    /// Free space btree by size (`struct xfs_alloc_rec`; `xfs_allocbt_verify`).
+    Cntbt, "cntbt", Block, cntbt::layout;
+    /// Inode btree (`struct xfs_inobt_rec`; `xfs_inobt_verify`).
+    Inobt, "inobt", Block, inobt::layout;
+    /// Free inode btree (`struct xfs_inobt_rec`; `xfs_inobt_verify`).
+    Finobt, "finobt", Block, finobt::layout;
+    /// Reverse mapping btree (`struct xfs_rmap_rec`; `xfs_rmapbt_verify`).
+    Rmapbt, "rmapbt", Block, rmapbt::layout;
+    /// Refcount btree (`struct xfs_refcount_rec`; `xfs_refcountbt_verify`).
+    Refcntbt, "refcntbt", Block, refcountbt::layout;
+    /// Reverse mapping btree of a realtime group (`struct xfs_rmap_rec`; `xfs_rtrmapbt_verify`).
+    Rtrmapbt, "rtrmapbt", Block, rtrmapbt::layout;
+    /// Refcount btree of a realtime group (`struct xfs_refcount_rec`; `xfs_rtrefcountbt_verify`).
+    Rtrefcntbt, "rtrefcntbt", Block, rtrefcountbt::layout;
     /// Inode with its forks (`struct xfs_dinode`; `xfs_dinode_verify`).
     Inode, "inode", Inode, dinode::layout;
     /// Extent map btree block of a data fork (`struct xfs_btree_block`; `xfs_bmbt_verify`).
     Bmapbtd, "bmapbtd", Block, bmbt::layout;
     /// Extent map btree block of an attribute fork (`struct xfs_btree_block`; `xfs_bmbt_verify`).
-    Bmapbta, "bmapbta", Block, bmbt::layout;
-    /// Directory block (`struct xfs_dir3_data_hdr`; `xfs_dir3_block_verify`, `xfs_dir3_data_verify`).
-    Dir3, "dir3", DirBlock, dir_data::layout;
+    Bmapbta, "bmapbta", Block, bmbt::attr_layout;
+    /// Directory block of any kind (`struct xfs_dir3_data_hdr` and kin; `xfs_dir3_block_verify`,
+    /// `xfs_dir3_data_verify`, `xfs_dir3_leaf1_verify`, `xfs_dir3_leafn_verify`, `xfs_da3_node_verify`,
+    /// `xfs_dir3_free_verify`).
+    Dir3, "dir3", DirBlock, dir3::layout;
+    /// Attribute block of any kind (`struct xfs_attr3_leafblock` and kin; `xfs_attr3_leaf_verify`,
+    /// `xfs_da3_node_verify`, `xfs_attr3_rmt_verify`).
+    Attr3, "attr3", Block, attr3::layout;
+    /// Target of a symbolic link (`struct xfs_dsymlink_hdr`; `xfs_symlink_verify`).
+    Symlink, "symlink", Block, symlink::layout;
+    /// Quota records (`struct xfs_dqblk`; `xfs_dquot_buf_verify`).
+    Dqblk, "dqblk", Dquot, dquot::layout;
+    /// Realtime superblock (`struct xfs_rtsb`; `xfs_rtsb_verify`).
+    Rtsb, "rtsb", Block, rtsb::layout;
+    /// Realtime bitmap without groups (`union xfs_rtword_raw`).
+    Rtbitmap, "rtbitmap", Block, rtbitmap::classic_layout;
+    /// Realtime summary without groups (`union xfs_suminfo_raw`).
+    Rtsummary, "rtsummary", Block, rtsummary::classic_layout;
+    /// Realtime bitmap of a group (`struct xfs_rtbuf_blkinfo`; `xfs_rtbuf_verify`).
+    Rgbitmap, "rgbitmap", Block, rtbitmap::group_layout;
+    /// Realtime summary of a group (`struct xfs_rtbuf_blkinfo`; `xfs_rtbuf_verify`).
+    Rgsummary, "rgsummary", Block, rtsummary::group_layout;
+    /// Content of a file: bytes.
+    Data, "data", Block, raw::layout;
+    /// Content of a file: bytes and characters.
+    Text, "text", Block, raw::layout;
+    /// Content of a file: bytes.
+    Inodata, "inodata", Block, raw::layout;
+    /// Block of the log: bytes.
+    Log, "log", Block, raw::layout;
 }
 
 impl Type {
@@ -102,6 +150,7 @@ impl Type {
             Extent::Block => context.block_size,
             Extent::DirBlock => context.dir_block_size,
             Extent::Inode => context.inode_size,
+            Extent::Dquot => 136,
         }
     }
 }

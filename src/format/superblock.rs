@@ -34,7 +34,7 @@ on_disk! {
         /// Identity that users see and can change.
         32 uuid: Uuid,
         /// First block of the internal log; 0 with an external log.
-        48 logstart: FsBlock,
+        48 logstart: FsBlock [.to(Type::Log)],
         /// Root directory's inode.
         56 rootino: Ino [.to(Type::Inode)],
         /// Realtime bitmap inode (unused with metadir).

@@ -5,6 +5,7 @@ pub mod info;
 #[cfg(feature = "cli")]
 pub mod json;
 pub mod print;
+pub mod raw;
 pub mod select;
 pub mod text;
 pub mod value;

@@ -2,7 +2,7 @@
 //! of each field.
 
 use super::value::View;
-use crate::format::{Body, Field, Node, Null};
+use crate::format::{Body, Field, Node, Null, node_order};
 use std::fmt::Write;
 
 /// What is added to xfs_db's lines.
@@ -104,14 +104,14 @@ impl Printer<'_, '_> {
     fn skipped(&self, bit: u64, bits: u32, null: Null) -> bool {
         let raw = crate::format::bits::bit_range(self.view.bytes, bit, bits);
         match null {
-            Null::NamedZeroSkipped => raw == Some(0),
+            Null::NamedZeroSkipped | Null::ZeroSkipped => raw == Some(0),
             Null::Skipped => raw == Some(if bits >= 64 { u64::MAX } else { (1u64 << bits).saturating_sub(1) }),
             Null::Plain | Null::Named => false,
         }
     }
 
     fn records(&mut self, first: u64, fields: &[Field], stride: u32, (count, index): (u32, u32)) {
-        let shown: Vec<&Field> = fields.iter().filter(|f| !f.skip && self.exists(f)).collect();
+        let shown: Vec<&Field> = node_order(fields).into_iter().filter(|f| !f.skip && self.exists(f)).collect();
         let names: Vec<&str> = shown.iter().map(|f| f.name).collect();
         let _ = write!(self.out, "[{}] ", names.join(","));
         for i in 0..count {

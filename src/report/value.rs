@@ -3,7 +3,8 @@
 use crate::format::bits::{bit_range, little_endian, signed};
 use crate::format::checksum::{CrcState, verify};
 use crate::format::dinode::{METATYPE_NAMES, fork_format};
-use crate::format::{Context, Format, Null, Uuid};
+use crate::format::dquot::DiskDquot;
+use crate::format::{Context, Format, Null, Structure, Uuid};
 use std::fmt::Write;
 
 /// Where values are read from: the bytes of a structure and what is known of their file system.
@@ -67,10 +68,13 @@ impl<'a> View<'a> {
             }
             _ => {}
         }
-        let raw = bit_range(self.bytes, bit, bits)?;
+        let raw = match format {
+            Format::DecLittle | Format::HexLittle => little_endian(self.bytes, bit, bits)?,
+            _ => bit_range(self.bytes, bit, bits)?,
+        };
         let ones = if bits >= 64 { u64::MAX } else { (1u64 << bits).saturating_sub(1) };
         Some(match format {
-            _ if null != Null::Plain && raw == ones => Value::Null,
+            _ if !matches!(null, Null::Plain | Null::ZeroSkipped) && raw == ones => Value::Null,
             Format::Signed => Value::Signed(signed(raw, bits)),
             Format::TimeSec => Value::Signed(timestamp(raw, false).0),
             Format::BigTimeSec => Value::Signed(timestamp(raw, true).0),
@@ -83,7 +87,7 @@ impl<'a> View<'a> {
     /// Writes it as xfs_db would; nothing where it lies outside the structure.
     pub fn write(&self, out: &mut String, bit: u64, bits: u32, format: Format, null: Null) {
         let Some(value) = self.read(bit, bits, format, null) else { return };
-        if null == Null::NamedZeroSkipped && value == Value::Number(0) {
+        if matches!(null, Null::NamedZeroSkipped | Null::ZeroSkipped) && value == Value::Number(0) {
             return;
         }
         let _ = match value {
@@ -99,8 +103,23 @@ impl<'a> View<'a> {
             Value::Crc(crc, state) => write!(out, "{:#x} ({})", crc.swap_bytes(), state_name(state)),
             Value::Signed(n) if matches!(format, Format::TimeSec | Format::BigTimeSec) => out.write_str(&ctime(n)),
             Value::Signed(n) => write!(out, "{n}"),
+            Value::Number(n) if format == Format::QuotaTimer => out.write_str(&self.quota_timer(n)),
             Value::Number(n) => number(out, n, format),
         };
+    }
+}
+
+impl View<'_> {
+    /// A timer of the quota record that these bytes are. Record 0 has lengths of grace times in seconds, the others
+    /// the time when one ends.
+    fn quota_timer(&self, raw: u64) -> String {
+        let Some(record) = DiskDquot::decode(self.bytes).filter(|record| record.id != 0) else {
+            return raw.to_string();
+        };
+        match record.timer(u32::try_from(raw).unwrap_or(u32::MAX)) {
+            0 => "0".to_owned(),
+            seconds => ctime(seconds.cast_signed()),
+        }
     }
 }
 
@@ -119,11 +138,10 @@ fn number(out: &mut String, n: u64, format: Format) -> std::fmt::Result {
         None => write!(out, "{n}"),
     };
     match format {
-        Format::Hex if n != 0 => write!(out, "{n:#x}"),
+        Format::Hex | Format::HexLittle if n != 0 => write!(out, "{n:#x}"),
         Format::Oct if n != 0 => write!(out, "0{n:o}"),
         Format::ForkFormat => named(out, &fork_format::NAMES),
         Format::MetaType => named(out, &METATYPE_NAMES),
-        Format::QuotaTimer => out.write_str(&if n == 0 { "0".to_owned() } else { ctime(n.cast_signed()) }),
         _ => write!(out, "{n}"),
     }
 }

@@ -1,37 +1,61 @@
-//! What xfs_db prints differently from what the disk says: its quirks, kept in one place. They change text output
-//! only; JSON has the plain truth.
+//! A whole structure as `print` of xfs_db 7.2 writes it, and what xfs_db prints differently from what the disk says:
+//! its quirks, kept in one place. They change text output only; JSON has the plain truth.
 
+use super::print::{Style, print};
+use super::text::escaped;
 use super::value::View;
+use super::raw;
 use crate::format::{Body, Format, Node, Type};
 
+/// Writes all of a structure. With more on request ([`Style::verbose`]) it is always written as fields.
+pub fn print_all(out: &mut String, kind: Type, view: View<'_>, mut nodes: Vec<Node>, style: Style) {
+    if !style.verbose {
+        match kind {
+            // xfs_db has no print function for inodata and log.
+            Type::Data | Type::Inodata | Type::Log => return raw::words(out, view.bytes),
+            Type::Text | Type::Rtbitmap | Type::Rtsummary => return raw::text(out, view.bytes),
+            Type::Symlink if !view.context.has_crc() => return plain_string(out, view.bytes),
+            _ => {}
+        }
+    }
+    if nodes.is_empty() {
+        return out.push_str(" = Unrecognized metadata or type mismatch\n");
+    }
+    apply_quirks(kind, view, &mut nodes);
+    print(out, view, &nodes, style);
+}
+
+/// A target of a symbolic link without header. xfs_db writes the bytes as they are; here control characters are
+/// escaped.
+fn plain_string(out: &mut String, bytes: &[u8]) {
+    let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+    out.push('"');
+    out.push_str(&escaped(bytes.get(..end).unwrap_or_default()));
+    out.push_str("\"\n");
+}
+
 /// Makes the tree of a whole structure print as xfs_db prints it.
-pub fn apply_quirks(kind: Type, view: View<'_>, nodes: &mut [Node]) {
+fn apply_quirks(kind: Type, view: View<'_>, nodes: &mut [Node]) {
     match kind {
         Type::Inode => onlink_hidden_by_data(view, nodes),
-        Type::Dir3 if !view.context.has_crc() => nodes.iter_mut().for_each(no_filetype),
-        Type::Dir3 => nodes.iter_mut().for_each(filetype_of_unused),
+        Type::Dir3 => file_types(view.context.has_crc(), nodes),
         _ => {}
     }
 }
 
-/// xfs_db's table of V4 directory entries has no `filetype`, also where the file system keeps one.
-fn no_filetype(node: &mut Node) {
-    node.skip |= node.name == "filetype";
-    match &mut node.body {
-        Body::Group(parts) => parts.iter_mut().for_each(no_filetype),
-        Body::List { items, .. } => items.iter_mut().flat_map(|item| &mut item.nodes).for_each(no_filetype),
-        _ => {}
-    }
-}
-
-/// On V5 xfs_db prints a `filetype` for unused space, too: the first byte of the tag at its end.
-fn filetype_of_unused(node: &mut Node) {
-    let Body::List { items, .. } = &mut node.body else { return };
-    for item in items.iter_mut().filter(|item| item.nodes.first().is_some_and(|n| n.name == "freetag")) {
-        if let Some(at) = item.nodes.iter().position(|n| n.name == "tag")
-            && let Some(bit) = item.nodes.get(at).map(|tag| tag.bit)
-        {
-            item.nodes.insert(at, Node::value("filetype", "", bit, 8, Format::Dec));
+/// File types in directory blocks: xfs_db knows none on V4, and on V5 prints one for free spaces, too, which is the
+/// first byte of their tag.
+fn file_types(v5: bool, nodes: &mut [Node]) {
+    for node in nodes.iter_mut().filter(|node| matches!(node.name, "bu" | "du")) {
+        let Body::List { items, .. } = &mut node.body else { continue };
+        for item in items {
+            let free = item.nodes.first().is_some_and(|first| first.name == "freetag");
+            let tag = item.nodes.iter().position(|part| part.name == "tag");
+            match tag.and_then(|at| Some((at, item.nodes.get(at)?.bit))) {
+                _ if !v5 => item.nodes.retain(|part| part.name != "filetype"),
+                Some((at, bit)) if free => item.nodes.insert(at, Node::value("filetype", "", bit, 8, Format::Dec)),
+                _ => {}
+            }
         }
     }
 }
