@@ -231,9 +231,7 @@ fn slot_item(context: &Context, bytes: &[u8], slot: Slot<'_>) -> Item {
             let after = name_at.saturating_add(name.len());
             let tag = offset.saturating_add(entry_size(context, namelen)).saturating_sub(2);
             let mut nodes = vec![
-                value("inumber", "Inode of the entry.", offset, 64, Format::Dec)
-                    .to(Type::Inode)
-                    .null(Null::Named),
+                value("inumber", "Inode of the entry.", offset, 64, Format::Dec).to(Type::Inode).null(Null::Named),
                 value("namelen", "Length of the name in bytes.", offset.saturating_add(8), 8, Format::Dec),
             ];
             if namelen > 0 {

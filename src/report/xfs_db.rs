@@ -2,9 +2,9 @@
 //! its quirks, kept in one place. They change text output only; JSON has the plain truth.
 
 use super::print::{Style, print};
+use super::raw;
 use super::text::escaped;
 use super::value::View;
-use super::raw;
 use crate::format::{Body, Format, Node, Type};
 
 /// Writes all of a structure. With more on request ([`Style::verbose`]) it is always written as fields.

@@ -124,9 +124,7 @@ impl<'a> Collector<'a> {
         }
         let meta = dinode::flags2_of(&bytes) & dinode::flags2::METADATA != 0;
         let metakind = if meta { bits::be16(&bytes, 6).unwrap() } else { metatype::UNKNOWN };
-        for (kind, shape) in
-            [(metatype::RTRMAP, &rtrmapbt::SHAPE), (metatype::RTREFCOUNT, &rtrefcountbt::SHAPE)]
-        {
+        for (kind, shape) in [(metatype::RTRMAP, &rtrmapbt::SHAPE), (metatype::RTREFCOUNT, &rtrefcountbt::SHAPE)] {
             if metakind == kind && bytes[5] == fork_format::META_BTREE {
                 let (at, len) = fork_range(&bytes, Fork::Data).unwrap();
                 let children: Vec<u64> = shape.root(&bytes[at..at + len]).unwrap().children().map(|c| c.1).collect();
@@ -238,13 +236,13 @@ impl<'a> Collector<'a> {
             .collect();
         starts.dedup();
         let place = |offset: u64| {
-            let extent = extents.iter().find(|e| (e.startoff.0..e.startoff.0 + u64::from(e.blockcount)).contains(&offset));
+            let extent =
+                extents.iter().find(|e| (e.startoff.0..e.startoff.0 + u64::from(e.blockcount)).contains(&offset));
             extent.map(|e| FsBlock(e.startblock.0 + offset - e.startoff.0)).unwrap()
         };
         for start in starts {
-            let bytes: Vec<u8> = (0..blocks)
-                .flat_map(|i| self.volume.blocks(place(start + i), 1, "dir3").unwrap().bytes)
-                .collect();
+            let bytes: Vec<u8> =
+                (0..blocks).flat_map(|i| self.volume.blocks(place(start + i), 1, "dir3").unwrap().bytes).collect();
             self.put(Type::Dir3, bytes, &[format!("inode {ino}"), format!("dblock {start}")]);
         }
     }
