@@ -198,7 +198,7 @@ fn from_agi(volume: &Volume, ag: AgNumber, name: &'static str, field: fn(&Agi) -
 fn root(volume: &Volume, ag: AgNumber, name: &str, header: &Block, block: Option<AgBlock>) -> Result<FsBlock> {
     let block = block.unwrap_or(AgBlock::NULL);
     volume.geometry().join(ag, block).ok_or_else(|| Error::Corrupt {
-        place: header.place.clone(),
+        place: Box::new(header.place.clone()),
         what: format!("root of {name}"),
         found: format!("block {block}"),
         expected: format!("less than {}, the blocks of AG {ag}", volume.geometry().ag_length(ag).unwrap_or(0)),
