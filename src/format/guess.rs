@@ -21,15 +21,15 @@ pub fn by_magic(bytes: &[u8]) -> &'static [Type] {
     }
     let Some(magic) = bits::be32(bytes, 0) else { return &[] };
     let trees = [
-        (&bnobt::SHAPE, &[Type::Bnobt] as &[Type]),
-        (&cntbt::SHAPE, &[Type::Cntbt]),
-        (&inobt::SHAPE, &[Type::Inobt]),
-        (&finobt::SHAPE, &[Type::Finobt]),
-        (&rmapbt::SHAPE, &[Type::Rmapbt]),
-        (&refcountbt::SHAPE, &[Type::Refcntbt]),
-        (&rtrmapbt::SHAPE, &[Type::Rtrmapbt]),
-        (&rtrefcountbt::SHAPE, &[Type::Rtrefcntbt]),
-        (&bmbt::SHAPE, &[Type::Bmapbtd, Type::Bmapbta]),
+        (&bnobt::SHAPE, &[Type::Bnobt][..]),
+        (&cntbt::SHAPE, &[Type::Cntbt][..]),
+        (&inobt::SHAPE, &[Type::Inobt][..]),
+        (&finobt::SHAPE, &[Type::Finobt][..]),
+        (&rmapbt::SHAPE, &[Type::Rmapbt][..]),
+        (&refcountbt::SHAPE, &[Type::Refcntbt][..]),
+        (&rtrmapbt::SHAPE, &[Type::Rtrmapbt][..]),
+        (&rtrefcountbt::SHAPE, &[Type::Rtrefcntbt][..]),
+        (&bmbt::SHAPE, &[Type::Bmapbtd, Type::Bmapbta][..]),
     ];
     if let Some((_, kinds)) = trees.iter().find(|(shape, _)| magic != 0 && shape.magic.contains(&magic)) {
         return kinds;

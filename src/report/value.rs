@@ -80,6 +80,7 @@ impl<'a> View<'a> {
             Format::BigTimeSec => Value::Signed(timestamp(raw, true).0),
             Format::TimeNsec => Value::Number(u64::from(timestamp(raw, false).1)),
             Format::BigTimeNsec => Value::Number(u64::from(timestamp(raw, true).1)),
+            Format::QuotaTimer => Value::Number(self.quota_timer(raw)),
             _ => Value::Number(raw),
         })
     }
@@ -103,23 +104,23 @@ impl<'a> View<'a> {
             Value::Crc(crc, state) => write!(out, "{:#x} ({})", crc.swap_bytes(), state_name(state)),
             Value::Signed(n) if matches!(format, Format::TimeSec | Format::BigTimeSec) => out.write_str(&ctime(n)),
             Value::Signed(n) => write!(out, "{n}"),
-            Value::Number(n) if format == Format::QuotaTimer => out.write_str(&self.quota_timer(n)),
+            Value::Number(n) if format == Format::QuotaTimer => out.write_str(&self.grace(n)),
             Value::Number(n) => number(out, n, format),
         };
     }
 }
 
 impl View<'_> {
-    /// A timer of the quota record that these bytes are. Record 0 has lengths of grace times in seconds, the others
-    /// the time when one ends.
-    fn quota_timer(&self, raw: u64) -> String {
-        let Some(record) = DiskDquot::decode(self.bytes).filter(|record| record.id != 0) else {
-            return raw.to_string();
-        };
-        match record.timer(u32::try_from(raw).unwrap_or(u32::MAX)) {
-            0 => "0".to_owned(),
-            seconds => ctime(seconds.cast_signed()),
-        }
+    /// A timer of the quota record that these bytes are, in seconds.
+    fn quota_timer(&self, raw: u64) -> u64 {
+        let raw = u32::try_from(raw).unwrap_or(u32::MAX);
+        DiskDquot::decode(self.bytes).map_or(u64::from(raw), |record| record.timer(raw))
+    }
+
+    /// Such a timer as text: record 0 has lengths of grace times, the others the time when one ends.
+    fn grace(&self, seconds: u64) -> String {
+        let lengths = DiskDquot::decode(self.bytes).is_none_or(|record| record.id == 0);
+        if lengths || seconds == 0 { seconds.to_string() } else { ctime(seconds.cast_signed()) }
     }
 }
 

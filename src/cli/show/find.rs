@@ -99,16 +99,27 @@ fn no_such_block(volume: &Volume, ag: AgNumber, block: AgBlock) -> Error {
     })
 }
 
+impl Address {
+    /// A structure here, for messages.
+    fn of(self, what: &str) -> String {
+        match self {
+            Address::Block(block) => format!("{what} in block {block}"),
+            Address::Rt(block) => format!("{what} in realtime block {block}"),
+            Address::Daddr(daddr) => format!("{what} at daddr {daddr}"),
+        }
+    }
+}
+
 /// Reads `bytes` bytes, at least, at an address: whole blocks, or whole sectors of 512 bytes.
 fn read(volume: &Volume, address: Address, bytes: u32, what: &str) -> Result<Block> {
-    let blocks = bytes.div_ceil(volume.context().block_size);
+    let (blocks, what) = (bytes.div_ceil(volume.context().block_size), address.of(what));
     match address {
-        Address::Block(block) => volume.blocks(block, blocks, format!("{what} in block {block}")),
-        Address::Rt(block) => volume.rt_blocks(block, blocks, format!("{what} in realtime block {block}")),
+        Address::Block(block) => volume.blocks(block, blocks, what),
+        Address::Rt(block) => volume.rt_blocks(block, blocks, what),
         Address::Daddr(daddr) => {
             let byte = volume.geometry().daddr_byte(daddr);
             let byte = byte.ok_or_else(|| Error::request(format!("daddr {daddr}: no such address")))?;
-            volume.read(Device::Data, byte, bytes.max(512), format!("{what} at daddr {daddr}"))
+            volume.read(Device::Data, byte, bytes.max(512), what)
         }
     }
 }
@@ -129,6 +140,7 @@ fn at<'a>(volume: &Volume, address: Address, wanted: Option<Type>, fields: &'a [
         block = read(volume, address, size, kind.name())?;
     }
     block.bytes.truncate(usize::try_from(size).unwrap_or(usize::MAX));
+    block.place.structure = address.of(kind.name());
     block.place.length = u64::from(size).min(block.place.length);
     Ok(Answer { kind, block, fields })
 }
