@@ -30,6 +30,7 @@ pub mod cntbt;
 pub mod da_block;
 pub mod da_node;
 pub mod dinode;
+pub mod dinode_view;
 pub mod dir3;
 pub mod dir_data;
 pub mod dir_free;
