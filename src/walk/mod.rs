@@ -11,16 +11,31 @@
 //! | [`btree`] | a root | the blocks of a btree, leaves in order |
 //! | [`extents`] | a fork | its extents |
 //! | [`inodes`] | an AG | its inode chunks and inodes |
+//! | [`file`] | an inode | the content of a file |
+//! | [`directory`] | an inode | entries, and paths down |
+//! | [`attributes`], [`symlink`] | an inode | attributes; targets of links |
+//! | [`da_tree`] | a fork | the blocks of its hash tree |
+//! | [`tree`] | a directory | everything below it, with paths |
+//! | [`paths`] | an inode | its paths |
+//! | [`metadir`] | a name | files of the metadata directory |
 //! | [`unlinked`] | an AG | inodes that are unlinked but still open |
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects, clippy::as_conversions))]
 
+pub mod attributes;
 mod batch;
 pub mod btree;
+pub mod da_tree;
+pub mod directory;
 pub mod extents;
+pub mod file;
 pub mod group;
 mod inode;
 pub mod inodes;
+pub mod metadir;
 pub mod parallel;
+pub mod paths;
+pub mod symlink;
+pub mod tree;
 pub mod unlinked;
 
 pub use inode::{Inode, InodeBlock};
