@@ -4,7 +4,7 @@
 //! is settled here, as in `xfs_inode_from_disk` and `xfs_dfork_nextents`.
 
 use super::bits;
-use super::dinode::{self, Fork, extent_count, flags2, flags2_of, fork_range, mode};
+use super::dinode::{self, Fork, extent_count, flags, flags2, flags2_of, fork_range, mode};
 use crate::units::{AgIno, Blocks, Ino};
 
 /// What an inode is, from the type bits of its mode.
@@ -105,6 +105,35 @@ pub fn time(raw: u64, bigtime: bool) -> Time {
         Time { sec: bits::signed(raw >> 32, 32), nsec: u32::try_from(raw & 0xffff_ffff).unwrap_or(0) }
     }
 }
+
+/// Names of the flags in `di_flags`, as `find` and `stat` take and give them.
+pub const FLAG_NAMES: [(u16, &str); 15] = [
+    (flags::REALTIME, "realtime"),
+    (flags::PREALLOC, "prealloc"),
+    (flags::NEWRTBM, "newrtbm"),
+    (flags::IMMUTABLE, "immutable"),
+    (flags::APPEND, "append"),
+    (flags::SYNC, "sync"),
+    (flags::NOATIME, "noatime"),
+    (flags::NODUMP, "nodump"),
+    (flags::RTINHERIT, "rtinherit"),
+    (flags::PROJINHERIT, "projinherit"),
+    (flags::NOSYMLINKS, "nosymlinks"),
+    (flags::EXTSIZE, "extsize"),
+    (flags::EXTSZINHERIT, "extszinherit"),
+    (flags::NODEFRAG, "nodefrag"),
+    (flags::FILESTREAM, "filestream"),
+];
+
+/// Names of the flags in `di_flags2`.
+pub const FLAG2_NAMES: [(u64, &str); 6] = [
+    (flags2::DAX, "dax"),
+    (flags2::REFLINK, "reflink"),
+    (flags2::COWEXTSIZE, "cowextsize"),
+    (flags2::BIGTIME, "bigtime"),
+    (flags2::NREXT64, "nrext64"),
+    (flags2::METADATA, "metadata"),
+];
 
 /// The bytes of an inode, with its fields as methods. Bytes that are not there read as zero.
 #[derive(Clone, Copy, Debug)]
@@ -232,9 +261,16 @@ impl<'a> Dinode<'a> {
         flags2_of(self.bytes)
     }
 
+    /// Names of the flags that are set, of both words.
+    pub fn flag_names(&self) -> impl Iterator<Item = &'static str> + use<> {
+        let (flags, flags2) = (self.flags(), self.flags2());
+        let first = FLAG_NAMES.into_iter().filter(move |(bit, _)| flags & bit != 0).map(|(_, name)| name);
+        first.chain(FLAG2_NAMES.into_iter().filter(move |(bit, _)| flags2 & bit != 0).map(|(_, name)| name))
+    }
+
     /// Does its data lie in the realtime section?
     pub fn is_realtime(&self) -> bool {
-        self.flags() & dinode::flags::REALTIME != 0
+        self.flags() & flags::REALTIME != 0
     }
 
     /// Generation (`di_gen`).

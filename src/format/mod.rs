@@ -16,6 +16,7 @@ mod node;
 pub mod on_disk;
 mod structures;
 
+pub mod acl;
 pub mod agf;
 pub mod agfl;
 pub mod agi;

@@ -187,7 +187,13 @@ impl Volume {
     ///
     /// # Errors
     /// As [`Volume::read`].
-    pub fn read_into(&self, device: Device, byte: ByteOffset, buf: &mut [u8], what: impl FnOnce() -> String) -> Result<()> {
+    pub fn read_into(
+        &self,
+        device: Device,
+        byte: ByteOffset,
+        buf: &mut [u8],
+        what: impl FnOnce() -> String,
+    ) -> Result<()> {
         let length = u64::try_from(buf.len()).unwrap_or(u64::MAX);
         let place = |what: String| Place::new(device, byte, length, what);
         let Some(source) = self.devices.get(device) else {

@@ -189,9 +189,7 @@ fn in_blocks(
         for entry in attr_leaf::entries(walk.context(), &block.bytes) {
             found = found.saturating_add(1);
             let (name, length, source) = match entry.content {
-                Content::Local { name, value } => {
-                    (name, u32::try_from(value.len()).unwrap_or(0), Source::Here(value))
-                }
+                Content::Local { name, value } => (name, u32::try_from(value.len()).unwrap_or(0), Source::Here(value)),
                 Content::Remote { name, valueblk, valuelen } => {
                     (name, valuelen, Source::Remote { walk, map: &map, inode, block: valueblk })
                 }

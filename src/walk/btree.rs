@@ -316,7 +316,9 @@ impl<'a> Blocks<'a> {
             let place = self.place(At::Block(block));
             // Ask again, for the error.
             self.errors.push(match self.walk.volume().blocks(block, 1, place.structure.clone()) {
-                Err(Error::Request(_)) => corrupt(place, "pointer to a block that does not exist", block, "a block of the AG"),
+                Err(Error::Request(_)) => {
+                    corrupt(place, "pointer to a block that does not exist", block, "a block of the AG")
+                }
                 Err(error) => error,
                 Ok(_) => corrupt(place, "the block could not be read with its neighbours", block, "a readable block"),
             });

@@ -272,7 +272,12 @@ impl<'a> DirBlocks<'a> {
         if within == 0 || !follows {
             self.incomplete();
             if within != 0 {
-                let error = corrupt(self.walk.place(from, self.name(at)), "its first part is missing", at, at.0.saturating_sub(within));
+                let error = corrupt(
+                    self.walk.place(from, self.name(at)),
+                    "its first part is missing",
+                    at,
+                    at.0.saturating_sub(within),
+                );
                 self.errors.push_back(error);
                 return;
             }
@@ -311,7 +316,8 @@ impl<'a> DirBlocks<'a> {
         };
         let found = bits::be32(&self.block, 0).unwrap_or(0);
         if found != block && found != data {
-            let error = corrupt(place().field("magic"), "no directory block", format!("{found:#x}"), format!("{data:#x}"));
+            let error =
+                corrupt(place().field("magic"), "no directory block", format!("{found:#x}"), format!("{data:#x}"));
             self.errors.push_back(error);
             self.block_at = None;
             return;
@@ -325,7 +331,12 @@ impl<'a> DirBlocks<'a> {
             }
             let owner = bits::be64(&self.block, 40).unwrap_or(0);
             if owner != self.inode.ino.0 {
-                errors.push(corrupt(place().field("owner"), "the block belongs to another inode", owner, self.inode.ino));
+                errors.push(corrupt(
+                    place().field("owner"),
+                    "the block belongs to another inode",
+                    owner,
+                    self.inode.ino,
+                ));
             }
         }
         let end = dir_data::entries_end(context, &self.block);
@@ -456,7 +467,12 @@ pub fn resolve(walk: &Walk<'_>, start: Ino, path: &[u8], report: &mut dyn FnMut(
                 return Err(Error::request(text));
             }
             kind => {
-                return Err(Error::request(format!("{}: a {} (inode {}), not a directory", shown(), kind.name(), inode.ino)));
+                return Err(Error::request(format!(
+                    "{}: a {} (inode {}), not a directory",
+                    shown(),
+                    kind.name(),
+                    inode.ino
+                )));
             }
         }
         let Some(ino) = lookup(walk, inode, part, report) else {

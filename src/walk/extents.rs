@@ -2,7 +2,7 @@
 //! `xfs_iread_extents`, `xfs_bmap_validate_extent` (xfs_bmap.c).
 
 use super::btree::{Blocks, Root};
-use super::{Inode, Walk, corrupt, index};
+use super::{Inode, Walk, corrupt};
 use crate::error::{Error, Result};
 use crate::format::bmbt::{self, Extent};
 use crate::format::btree_block::Parts;
@@ -51,9 +51,7 @@ pub fn extents<'a>(walk: &'a Walk<'a>, inode: Inode<'a>, fork: Fork) -> Extents<
             let blocks = Box::new(Blocks::new(walk, shape, Root::Fork { ino: inode.ino, bytes }));
             Extents { state: State::Tree { blocks, next: 0 }, error: None }
         }
-        fork_format::DEV | fork_format::LOCAL | fork_format::META_BTREE => {
-            Extents { state: State::End, error: None }
-        }
+        fork_format::DEV | fork_format::LOCAL | fork_format::META_BTREE => Extents { state: State::End, error: None },
         other => {
             let place = inode.place(walk.volume()).field(name);
             let error = corrupt(place, "format of the fork", other, "1 (local), 2 (extents) or 3 (btree)");
@@ -134,10 +132,12 @@ pub fn locate(geometry: &Geometry, realtime: bool, start: FsBlock, blocks: u32) 
 }
 
 /// The error for an extent that lies nowhere.
-pub(crate) fn nowhere(walk: &Walk<'_>, inode: Inode<'_>, fork: Fork, extent: &Extent) -> Error {
+pub fn nowhere(walk: &Walk<'_>, inode: Inode<'_>, fork: Fork, extent: &Extent) -> Error {
     let place = inode.place(walk.volume());
     let (field, section) = match (fork, on_realtime(inode, fork)) {
-        (Fork::Data, true) if walk.geometry().realtime.is_none() => ("u3.bmx", "a realtime section, which there is not"),
+        (Fork::Data, true) if walk.geometry().realtime.is_none() => {
+            ("u3.bmx", "a realtime section, which there is not")
+        }
         (Fork::Data, true) => ("u3.bmx", "blocks of the realtime section"),
         (Fork::Data, false) => ("u3.bmx", "blocks within one AG"),
         (Fork::Attr, _) => ("a.bmx", "blocks within one AG"),
@@ -191,7 +191,13 @@ impl ForkMap {
     ///
     /// # Errors
     /// [`Error::Corrupt`] where one of them is a hole, [`Error::Io`], [`Error::Request`] where it does not exist.
-    pub fn read_blocks(&self, walk: &Walk<'_>, first: FileBlock, count: u32, what: &str) -> Result<crate::volume::Block> {
+    pub fn read_blocks(
+        &self,
+        walk: &Walk<'_>,
+        first: FileBlock,
+        count: u32,
+        what: &str,
+    ) -> Result<crate::volume::Block> {
         let mut bytes = Vec::new();
         let mut place = None;
         for i in 0..count {
@@ -208,9 +214,4 @@ impl ForkMap {
         place.length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         Ok(crate::volume::Block { bytes, place })
     }
-}
-
-/// Bytes of a block, as an index.
-pub(crate) fn block_len(walk: &Walk<'_>) -> usize {
-    index(walk.context().block_size)
 }

@@ -78,10 +78,8 @@ fn refuse_missing_device(walk: &Walk<'_>, inode: Inode<'_>) -> Result<()> {
     let device = walk.geometry().realtime.as_ref().map_or(Device::Rt, |rt| rt.device);
     let needed = inode.is_realtime() && inode.extents(Fork::Data) > 0;
     if needed && walk.volume().devices().get(device).is_none() {
-        let text = format!(
-            "inode {}: its content lies on the realtime device, which was not given (--rtdev)",
-            inode.ino
-        );
+        let text =
+            format!("inode {}: its content lies on the realtime device, which was not given (--rtdev)", inode.ino);
         return Err(Error::request(text));
     }
     Ok(())
@@ -130,7 +128,12 @@ impl Content<'_> {
         if start < self.at || extent.blockcount == 0 {
             let place = self.inode.place(self.walk.volume()).field("u3.bmx.startoff");
             let right = self.at.checked_div(block_size).unwrap_or(0);
-            return Err(corrupt(place, "extents overlap or are out of order", extent.startoff, format!("{right} or more")));
+            return Err(corrupt(
+                place,
+                "extents overlap or are out of order",
+                extent.startoff,
+                format!("{right} or more"),
+            ));
         }
         let length = u64::from(extent.blockcount).saturating_mul(block_size);
         if extent.unwritten {

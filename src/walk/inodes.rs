@@ -161,7 +161,8 @@ impl<'a> Chunks<'a> {
     /// Comes to a chunk: true when it can be looked at.
     fn take(&mut self, record: Record) -> bool {
         let Some(range) = self.range(&record) else {
-            let error = corrupt(self.place(&record), "the chunk lies outside the AG", record.startino, "inodes of the AG");
+            let error =
+                corrupt(self.place(&record), "the chunk lies outside the AG", record.startino, "inodes of the AG");
             self.errors.push(error);
             return false;
         };

@@ -48,6 +48,11 @@ impl GroupFile {
 ///
 /// # Errors
 /// As [`open`].
-pub fn group_file(walk: &Walk<'_>, group: RgNumber, file: GroupFile, report: &mut dyn FnMut(Error)) -> Result<InodeBlock> {
+pub fn group_file(
+    walk: &Walk<'_>,
+    group: RgNumber,
+    file: GroupFile,
+    report: &mut dyn FnMut(Error),
+) -> Result<InodeBlock> {
     open(walk, &format!("rtgroups/{group}.{}", file.name()), report)
 }

@@ -18,6 +18,7 @@
 //! | [`tree`] | a directory | everything below it, with paths |
 //! | [`paths`] | an inode | its paths |
 //! | [`metadir`] | a name | files of the metadata directory |
+//! | [`shared`] | an extent | which of its blocks are shared |
 //! | [`unlinked`] | an AG | inodes that are unlinked but still open |
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects, clippy::as_conversions))]
 
@@ -34,6 +35,7 @@ pub mod inodes;
 pub mod metadir;
 pub mod parallel;
 pub mod paths;
+pub mod shared;
 pub mod symlink;
 pub mod tree;
 pub mod unlinked;

@@ -207,7 +207,12 @@ pub fn require(walk: &Walk<'_>, ino: Ino, report: &mut dyn FnMut(Error)) -> Resu
     if paths.is_empty() {
         let block = walk.inode(ino)?;
         let nlink = block.inode().nlink();
-        return Err(corrupt(block.place().clone(), "no directory names the inode", "no name", format!("{nlink} links")));
+        return Err(corrupt(
+            block.place().clone(),
+            "no directory names the inode",
+            "no name",
+            format!("{nlink} links"),
+        ));
     }
     Ok(paths)
 }

@@ -46,7 +46,12 @@ pub fn target(walk: &Walk<'_>, inode: Inode<'_>) -> Result<Vec<u8>> {
             }
             let owner = bits::be64(&block.bytes, 32).unwrap_or(0);
             if owner != inode.ino.0 {
-                return Err(corrupt(block.place.field("owner"), "the block belongs to another inode", owner, inode.ino));
+                return Err(corrupt(
+                    block.place.field("owner"),
+                    "the block belongs to another inode",
+                    owner,
+                    inode.ino,
+                ));
             }
             // The checksum covers the extent, or what of it the target needs.
             let whole = checksum::verify(&block.bytes, symlink::CRC_OFFSET);
