@@ -87,6 +87,12 @@ pub enum Error {
     /// The question has no answer on this file system.
     #[error("{0}")]
     Request(String),
+    /// A walk took more steps than any sound file system needs: the disk leads it in circles.
+    #[error("given up after {steps} blocks: what is left leads in circles")]
+    Exhausted {
+        /// Blocks that were looked at.
+        steps: u64,
+    },
     /// No XFS was found where one was looked for.
     #[error("{0}")]
     NotXfs(String),

@@ -8,6 +8,7 @@
 //! | [`format`] | what do they mean? a slice in, values out; no judgement |
 //! | [`geometry`] | the superblock as trusted numbers; every conversion of addresses |
 //! | [`volume`] | devices and geometry: the only place that turns an address into a read |
+//! | [`walk`] | how are pointers followed? btrees, forks, directories, attributes; ends on any input |
 //! | [`check`] | what is wrong? rules as data, findings out |
 //! | [`report`] | how is it shown? text and JSON |
 //! | `cli` | the program: arguments, commands, exit status (feature `cli`) |
@@ -32,3 +33,4 @@ pub mod report;
 pub mod source;
 pub mod units;
 pub mod volume;
+pub mod walk;

@@ -1,5 +1,11 @@
 //! What can be typed.
 
+use super::cat::CatArgs;
+use super::find::FindArgs;
+use super::ls::LsArgs;
+use super::map::MapArgs;
+use super::stat::StatArgs;
+use super::xattr::XattrArgs;
 use clap::{Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -83,6 +89,18 @@ pub enum Command {
     Info(InfoArgs),
     /// Any structure, field by field, as xfs_db prints it
     Show(ShowArgs),
+    /// Names in directories, with what their inodes say
+    Ls(LsArgs),
+    /// One object in full
+    Stat(StatArgs),
+    /// Content of files
+    Cat(CatArgs),
+    /// Extended attributes
+    Xattr(XattrArgs),
+    /// Objects by name, size, owner, flags, times; the paths of an inode
+    Find(FindArgs),
+    /// Where a file lies
+    Map(MapArgs),
 }
 
 /// Arguments of `info`.

@@ -1,10 +1,17 @@
 //! The command line: arguments in, text or JSON out, an exit status. A user of the library like any other.
 
 mod args;
+mod cat;
+mod find;
 mod info;
+mod ls;
+mod map;
+mod object;
 mod session;
 mod show;
+mod stat;
 mod target;
+mod xattr;
 
 pub use session::Outcome;
 
@@ -28,6 +35,12 @@ pub fn main() -> ExitCode {
     let result = match &args.command {
         Command::Info(info) => info::run(&mut session, info),
         Command::Show(show) => show::run(&mut session, show),
+        Command::Ls(ls) => ls::run(&mut session, ls),
+        Command::Stat(stat) => stat::run(&mut session, stat),
+        Command::Cat(cat) => cat::run(&mut session, cat),
+        Command::Xattr(xattr) => xattr::run(&mut session, xattr),
+        Command::Find(find) => find::run(&mut session, find),
+        Command::Map(map) => map::run(&mut session, map),
     };
     if let Err(error) = result {
         session.error(&error);

@@ -2,6 +2,7 @@
 
 use super::args::{Color, Common};
 use crate::error::Error;
+use crate::report::json;
 use crate::source::IoStats;
 use serde_json::{Map, Value as Json, json};
 use std::io::{IsTerminal, Write};
@@ -61,12 +62,29 @@ pub struct Session {
     warnings: Vec<Warning>,
     stats: Vec<(String, IoStats)>,
     broken_pipe: bool,
+    /// Output that was not written yet.
+    pending: Vec<u8>,
+    /// Errors of walks so far.
+    problems: usize,
 }
+
+/// Output is written in pieces of this size, and at once on a terminal.
+const PIECE: usize = 1 << 16;
+/// Errors of walks that are shown, before they are only counted.
+const SHOWN_PROBLEMS: usize = 1000;
 
 impl Session {
     /// A new run.
     pub fn new(common: Common) -> Self {
-        Self { common, outcome: Outcome::Clean, warnings: Vec::new(), stats: Vec::new(), broken_pipe: false }
+        Self {
+            common,
+            outcome: Outcome::Clean,
+            warnings: Vec::new(),
+            stats: Vec::new(),
+            broken_pipe: false,
+            pending: Vec::new(),
+            problems: 0,
+        }
     }
 
     /// Takes an outcome into account.
@@ -98,13 +116,65 @@ impl Session {
         list.into()
     }
 
+    /// Reports an error that a walk goes on after: damage makes the run end with 1, anything else with 2. In JSON it
+    /// is a line among the answers, too.
+    pub fn problem(&mut self, error: &Error) {
+        self.outcome(if matches!(error, Error::Corrupt { .. }) { Outcome::Findings } else { Outcome::Incomplete });
+        self.problems = self.problems.saturating_add(1);
+        if self.problems > SHOWN_PROBLEMS {
+            return;
+        }
+        if self.common.json {
+            self.print_json(json::error(error));
+        }
+        let (on, off) = if self.color_stderr() { ("\x1b[31m", "\x1b[0m") } else { ("", "") };
+        eprintln!("{on}error{off}: {error}");
+    }
+
+    /// Says something about an answer that is no fault, on stderr.
+    pub fn note(&self, text: &str) {
+        if !self.common.quiet {
+            eprintln!("note: {text}");
+        }
+    }
+
     /// Writes text to stdout. A closed pipe ends the output quietly.
     pub fn print(&mut self, text: &str) {
+        self.print_bytes(text.as_bytes());
+    }
+
+    /// Writes bytes to stdout, as they are.
+    pub fn print_bytes(&mut self, bytes: &[u8]) {
+        if self.broken_pipe {
+            return;
+        }
+        if self.pending.len().saturating_add(bytes.len()) > PIECE {
+            self.flush();
+        }
+        if bytes.len() > PIECE {
+            self.write(bytes);
+        } else {
+            self.pending.extend_from_slice(bytes);
+            if std::io::stdout().is_terminal() {
+                self.flush();
+            }
+        }
+    }
+
+    /// Writes what is pending.
+    pub fn flush(&mut self) {
+        let pending = std::mem::take(&mut self.pending);
+        self.write(&pending);
+        self.pending = pending;
+        self.pending.clear();
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
         if self.broken_pipe {
             return;
         }
         let mut out = std::io::stdout().lock();
-        if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        if let Err(error) = out.write_all(bytes).and_then(|()| out.flush()) {
             self.broken_pipe = true;
             if error.kind() != std::io::ErrorKind::BrokenPipe {
                 eprintln!("error: cannot write the answer: {error}");
@@ -133,7 +203,11 @@ impl Session {
     }
 
     /// Ends the run: figures of I/O if asked for, and the exit status.
-    pub fn finish(self) -> ExitCode {
+    pub fn finish(mut self) -> ExitCode {
+        self.flush();
+        if let Some(more) = self.problems.checked_sub(SHOWN_PROBLEMS).filter(|&more| more > 0) {
+            eprintln!("error: {more} more errors of this kind are not shown");
+        }
         if self.common.io_stats {
             for (name, s) in &self.stats {
                 let micros = s.time.as_micros();

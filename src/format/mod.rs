@@ -16,6 +16,7 @@ mod node;
 pub mod on_disk;
 mod structures;
 
+pub mod acl;
 pub mod agf;
 pub mod agfl;
 pub mod agi;
@@ -30,6 +31,7 @@ pub mod cntbt;
 pub mod da_block;
 pub mod da_node;
 pub mod dinode;
+pub mod dinode_view;
 pub mod dir3;
 pub mod dir_data;
 pub mod dir_free;

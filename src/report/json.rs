@@ -5,7 +5,7 @@
 
 use super::value::{Value, View, state_name};
 use crate::check::Finding;
-use crate::error::Place;
+use crate::error::{Error, Place};
 use crate::format::features::{BITS, Word};
 use crate::format::superblock::Superblock;
 use crate::format::{Body, Field, Format, Node, Null};
@@ -58,6 +58,28 @@ pub fn finding(finding: &Finding) -> Json {
         "message": finding.rule.summary,
         "object_path": Json::Null,
     })
+}
+
+/// An error that an answer goes on after: `kind` tells what it means, the place is null where there is none.
+pub fn error(error: &Error) -> Map<String, Json> {
+    let (kind, place) = match error {
+        Error::Io { place, .. } => ("io", Some(place)),
+        Error::Unsupported { place, .. } => ("unsupported", Some(place)),
+        Error::Corrupt { place, .. } => ("corrupt", Some(place)),
+        Error::System { .. } => ("system", None),
+        Error::Request(_) => ("request", None),
+        Error::Exhausted { .. } => ("exhausted", None),
+        Error::NotXfs(_) => ("not-xfs", None),
+    };
+    let mut object = Map::new();
+    object.insert("type".into(), "error".into());
+    object.insert("kind".into(), kind.into());
+    object.insert("device".into(), place.map(|place| place.device.name()).into());
+    object.insert("byte".into(), place.map(|place| place.byte.0).into());
+    object.insert("structure".into(), place.map(|place| place.structure.clone()).into());
+    object.insert("field".into(), place.and_then(|place| place.field).into());
+    object.insert("message".into(), error.to_string().into());
+    object
 }
 
 /// Nodes as an object: names as in xfs_db, values as numbers, strings, arrays and objects.

@@ -1,9 +1,15 @@
 //! How things are shown: nodes, findings and figures in, text or JSON out. Never reads from a device.
 
+#[cfg(feature = "cli")]
+pub mod bmap;
+#[cfg(feature = "cli")]
+pub mod entry;
 pub mod hexdump;
 pub mod info;
 #[cfg(feature = "cli")]
 pub mod json;
+#[cfg(feature = "cli")]
+pub mod line;
 pub mod print;
 pub mod raw;
 pub mod select;

@@ -35,12 +35,8 @@ pub enum Value<'a> {
 
 /// Seconds and nanoseconds of a timestamp in either form (`xfs_inode_from_disk_ts`).
 pub fn timestamp(raw: u64, bigtime: bool) -> (i64, u32) {
-    if bigtime {
-        let seconds = (raw / 1_000_000_000).cast_signed().saturating_sub(1 << 31);
-        (seconds, u32::try_from(raw % 1_000_000_000).unwrap_or(0))
-    } else {
-        (signed(raw >> 32, 32), u32::try_from(raw & 0xffff_ffff).unwrap_or(0))
-    }
+    let time = crate::format::dinode_view::time(raw, bigtime);
+    (time.sec, time.nsec)
 }
 
 /// Seconds since 1970 as ctime(3) writes them in UTC: `Mon Nov 30 08:56:25 2026`; the number where no calendar goes.

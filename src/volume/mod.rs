@@ -183,6 +183,26 @@ impl Volume {
         }
     }
 
+    /// Fills `buf` from a device, for walks that keep their buffer; `what` names the bytes in an error.
+    ///
+    /// # Errors
+    /// As [`Volume::read`].
+    pub fn read_into(
+        &self,
+        device: Device,
+        byte: ByteOffset,
+        buf: &mut [u8],
+        what: impl FnOnce() -> String,
+    ) -> Result<()> {
+        let length = u64::try_from(buf.len()).unwrap_or(u64::MAX);
+        let place = |what: String| Place::new(device, byte, length, what);
+        let Some(source) = self.devices.get(device) else {
+            let option = if device == Device::Rt { "--rtdev" } else { "--logdev" };
+            return Err(Error::request(format!("{}: the {device} device was not given ({option})", place(what()))));
+        };
+        source.read_at(byte, buf).map_err(|source| Error::Io { place: place(what()), source })
+    }
+
     /// Reads a header sector of an AG.
     ///
     /// # Errors

@@ -1,0 +1,39 @@
+//! AGs side by side, on a few threads of this call's own: the work items are few and large, so a counter hands them
+//! out, and no pool outlives the call.
+
+use super::{Walk, group};
+use crate::units::AgNumber;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+
+/// Threads to use where nobody said how many: one per core.
+pub fn default_threads() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Does `work` for every AG on up to `threads` threads. The results come in the order of the AGs.
+pub fn per_ag<T: Send>(walk: &Walk<'_>, threads: usize, work: impl Fn(AgNumber) -> T + Sync) -> Vec<T> {
+    let left = Mutex::new(group::numbers(walk));
+    let take = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let run = || {
+        let mut done = Vec::new();
+        while let Some(ag) = take() {
+            done.push((ag, work(ag)));
+        }
+        done
+    };
+    if threads <= 1 {
+        return run().into_iter().map(|(_, result)| result).collect();
+    }
+    let mut all: Vec<(AgNumber, T)> = std::thread::scope(|scope| {
+        let others: Vec<_> = (1..threads.min(256)).map(|_| scope.spawn(run)).collect();
+        let mut done = run();
+        for other in others {
+            // OK: a panic of a thread goes on as a panic here, as it would without threads.
+            done.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        done
+    });
+    all.sort_by_key(|(ag, _)| *ag);
+    all.into_iter().map(|(_, result)| result).collect()
+}
