@@ -15,9 +15,9 @@ use xfsinspect::format::attr_leaf::{self, Content};
 use xfsinspect::format::btree_block::Shape;
 use xfsinspect::format::dinode::{Fork, fork_range};
 use xfsinspect::format::{
-    Body, Context, Node, STRUCTURES, Type, attr_remote, attr_shortform, bmbt, bnobt, cntbt, da_node, dir_data, dir_free,
-    dir_leaf, dir_shortform, dquot, finobt, guess, inobt, layout, refcountbt, rmapbt, rtbitmap, rtrefcountbt, rtrmapbt,
-    symlink,
+    Body, Context, Node, STRUCTURES, Type, attr_remote, attr_shortform, bmbt, bnobt, cntbt, da_node, dir_data,
+    dir_free, dir_leaf, dir_shortform, dquot, finobt, guess, inobt, layout, refcountbt, rmapbt, rtbitmap, rtrefcountbt,
+    rtrmapbt, symlink,
 };
 use xfsinspect::report::json;
 use xfsinspect::report::print::{Style, print};
@@ -26,7 +26,8 @@ use xfsinspect::report::value::View;
 use xfsinspect::report::xfs_db::print_all;
 
 /// Where structures are cut from: V4 and V5, 512 to 16384 byte blocks, realtime with and without groups, quota.
-const IMAGES: &[&str] = &["v4-512b", "v4-rt-256k", "v5-1k-rmap", "v5-quota", "v5-rt-28k", "v5-rtgroups-16k", "v5-zoned"];
+const IMAGES: &[&str] =
+    &["v4-512b", "v4-rt-256k", "v5-1k-rmap", "v5-quota", "v5-rt-28k", "v5-rtgroups-16k", "v5-zoned"];
 
 /// xfs_db's fuzz verbs.
 const VERBS: &[&str] = &["zeroes", "ones", "firstbit", "middlebit", "lastbit", "add", "sub", "random"];

@@ -189,6 +189,11 @@ impl Session {
         self.print(&line);
     }
 
+    /// Is nobody reading any more?
+    pub fn closed(&self) -> bool {
+        self.broken_pipe
+    }
+
     /// Remembers what was read from a device.
     pub fn add_stats(&mut self, name: &str, stats: IoStats) {
         self.stats.push((name.to_owned(), stats));

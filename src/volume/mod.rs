@@ -200,7 +200,7 @@ impl Volume {
             let option = if device == Device::Rt { "--rtdev" } else { "--logdev" };
             return Err(Error::request(format!("{}: the {device} device was not given ({option})", place(what()))));
         };
-        source.read_at(byte, buf).map_err(|source| Error::Io { place: place(what()), source })
+        source.read_at(byte, buf).map_err(|source| Error::Io { place: Box::new(place(what())), source })
     }
 
     /// Reads a header sector of an AG.

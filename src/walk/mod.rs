@@ -158,7 +158,12 @@ pub(crate) fn corrupt(
     found: impl std::fmt::Display,
     expected: impl std::fmt::Display,
 ) -> Error {
-    Error::Corrupt { place, what: what.into(), found: found.to_string(), expected: expected.to_string() }
+    Error::Corrupt {
+        place: Box::new(place),
+        what: what.into(),
+        found: found.to_string(),
+        expected: expected.to_string(),
+    }
 }
 
 /// An index from a number of 32 bits.

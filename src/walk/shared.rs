@@ -137,10 +137,7 @@ mod tests {
         let all = |first, blocks| cut(&ranges, first, blocks);
         assert_eq!(all(0, 5), [(5, Some(false))]);
         assert_eq!(all(8, 4), [(2, Some(false)), (2, Some(true))]);
-        assert_eq!(
-            all(12, 30),
-            [(8, Some(true)), (10, Some(false)), (10, Some(true)), (2, Some(false))]
-        );
+        assert_eq!(all(12, 30), [(8, Some(true)), (10, Some(false)), (10, Some(true)), (2, Some(false))]);
         assert_eq!(all(40, 0), []);
     }
 }

@@ -26,9 +26,25 @@ use xfsinspect::volume::Volume;
 
 /// Images that are compared by default: all kinds of file systems, all undamaged.
 const IMAGES: &[&str] = &[
-    "v4-512b", "v4-1k-ci", "v4-default", "v4-rt-256k", "v5-1k-rmap", "v5-4kn", "v5-64k", "v5-default", "v5-extlog",
-    "v5-metaquota", "v5-old", "v5-parent", "v5-quota", "v5-rt-28k", "v5-rt-64k", "v5-rtgroups", "v5-rtgroups-16k",
-    "v5-stripe", "v5-zoned",
+    "v4-512b",
+    "v4-1k-ci",
+    "v4-default",
+    "v4-rt-256k",
+    "v5-1k-rmap",
+    "v5-4kn",
+    "v5-64k",
+    "v5-default",
+    "v5-extlog",
+    "v5-metaquota",
+    "v5-old",
+    "v5-parent",
+    "v5-quota",
+    "v5-rt-28k",
+    "v5-rt-64k",
+    "v5-rtgroups",
+    "v5-rtgroups-16k",
+    "v5-stripe",
+    "v5-zoned",
 ];
 
 /// What we print for the bytes of a question.
@@ -44,7 +60,8 @@ fn ours(volume: &Volume, question: &Question) -> String {
 fn difference(theirs: &str, ours: &str) -> String {
     let (theirs, ours): (Vec<_>, Vec<_>) = (theirs.lines().collect(), ours.lines().collect());
     let at = theirs.iter().zip(&ours).position(|(a, b)| a != b).unwrap_or(theirs.len().min(ours.len()));
-    let line = |lines: &[&str], n: usize| lines.get(n).map_or("(nothing)".into(), |l| l.chars().take(300).collect::<String>());
+    let line =
+        |lines: &[&str], n: usize| lines.get(n).map_or("(nothing)".into(), |l| l.chars().take(300).collect::<String>());
     (at..at + 3).map(|n| format!("\n    xfs_db {}\n    ours   {}", line(&theirs, n), line(&ours, n))).collect()
 }
 
