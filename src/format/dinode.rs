@@ -151,11 +151,11 @@ fn v1(_: &Context, core: &[u8]) -> bool {
 fn since_v2(_: &Context, core: &[u8]) -> bool {
     version(core) >= 2
 }
-fn before_v3(_: &Context, core: &[u8]) -> bool {
-    version(core) < 3
+fn not_v3(_: &Context, core: &[u8]) -> bool {
+    version(core) != 3
 }
 fn v3_pad(context: &Context, core: &[u8]) -> bool {
-    version(core) >= 3 && small_counts(context, core)
+    version(core) == 3 && small_counts(context, core)
 }
 
 on_disk! {
@@ -195,7 +195,7 @@ on_disk! {
             /// Zeros.
             v3_pad: 0 + 64 [.hidden().when(v3_pad)],
             /// Flush counter of version 1 and 2 inodes.
-            flushiter: 48 + 16 [.when(before_v3)],
+            flushiter: 48 + 16 [.when(not_v3)],
         },
         /// Last access. On the classic realtime bitmap inode: sequence number for placing files.
         32 atime: u64 [.unnamed()] {
@@ -327,7 +327,7 @@ on_disk! {
 
 /// Bytes before the data fork (`xfs_dinode_size`).
 pub fn header_size(core: &[u8]) -> u32 {
-    if version(core) >= 3 { 176 } else { 100 }
+    if version(core) == 3 { 176 } else { 100 }
 }
 
 /// The forks of an inode.

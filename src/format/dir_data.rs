@@ -204,9 +204,34 @@ fn header(name: &'static str, context: &Context, bytes: &[u8], v5: bool) -> Node
 
 /// The entry area: `bu` or `du`.
 fn union(name: &'static str, context: &Context, bytes: &[u8]) -> Option<Node> {
-    let items: Vec<Item> = slots(context, bytes).map(|slot| slot_item(context, bytes, slot)).collect();
+    let mut stop = header_size(context);
+    let mut items = Vec::new();
+    for slot in slots(context, bytes) {
+        stop = match slot {
+            Slot::Unused { offset, length, .. } => offset.saturating_add(usize::from(length)),
+            Slot::Entry { offset, name, .. } => {
+                offset.saturating_add(entry_size(context, u8::try_from(name.len()).unwrap_or(u8::MAX)))
+            }
+        };
+        items.push(slot_item(context, bytes, slot));
+    }
+    items.extend(cut_entry(context, bytes, stop));
     let first = to_bits(header_size(context));
     (!items.is_empty()).then(|| Node::list(name, first, 0, items))
+}
+
+/// What can be shown of an entry whose name would leave the block.
+fn cut_entry(context: &Context, bytes: &[u8], offset: usize) -> Option<Item> {
+    let namelen = *bytes.get(offset.checked_add(8)?)?;
+    let end = offset.checked_add(9)?.checked_add(usize::from(namelen))?;
+    let is_entry = bits::be16(bytes, offset) != Some(FREE_TAG);
+    if offset >= entries_end(context, bytes) || end <= bytes.len() || !is_entry {
+        return None;
+    }
+    let bit = to_bits(offset);
+    let number = Node::value("inumber", "Inode of the entry.", bit, 64, Format::Dec);
+    let length = Node::value("namelen", "Length of the name in bytes.", bit.saturating_add(64), 8, Format::Dec);
+    Some(Item { bit, nodes: vec![number.to(Type::Inode).null(Null::Named), length] })
 }
 
 fn slot_item(context: &Context, bytes: &[u8], slot: Slot<'_>) -> Item {

@@ -75,6 +75,9 @@ pub struct Oracle(Vec<String>);
 const CHATTER: &[&str] = &[
     "Metadata CRC error detected at ",
     "Metadata corruption detected at ",
+    "Bad btree magic ",
+    "Metadata CRC error detected for ino ",
+    "no elements in ",
     "cache_node_purge: ",
     "Unknown directory buffer type!",
     "Unknown attribute buffer type!",
