@@ -105,8 +105,14 @@ pub fn table(pieces: &[Piece], layout: &Layout) -> String {
             let _ = write!(out, " {group:>group_width$} {within:<within_width$}");
         }
     };
-    // Without groups the column of the group is empty, but its spaces stay.
-    let gap = if layout.groups { "" } else { "  " };
+    // Without groups the columns of the group are empty, but their spaces stay; xfs_bmap narrows the second one only
+    // when it comes to an extent.
+    let mapped = pieces.iter().any(|piece| piece.place.is_some());
+    let gap = " ".repeat(match (layout.groups, mapped) {
+        (true, _) => 0,
+        (false, true) => 2,
+        (false, false) => 18,
+    });
     let mut out = String::new();
     let _ = write!(out, "{:>4}: {:<offset_width$} {place_name:<place_width$}", "EXT", "FILE-OFFSET");
     columns(&mut out, group_name, within_name);

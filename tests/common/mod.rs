@@ -29,7 +29,12 @@ pub fn names() -> Vec<String> {
 /// An unpacked image, sparse: `NAME`, `NAME.rt` or `NAME.log`. `None` where there is none.
 pub fn find(name: &str) -> Option<PathBuf> {
     let packed = images().join(format!("{name}.img.zst"));
-    let meta = fs::metadata(&packed).ok()?;
+    packed.exists().then(|| unpacked(&packed, name))
+}
+
+/// A packed file, unpacked under `name` once and for all.
+pub fn unpacked(packed: &Path, name: &str) -> PathBuf {
+    let meta = fs::metadata(packed).unwrap();
     let stamp = meta.modified().unwrap().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("images");
     fs::create_dir_all(&folder).unwrap();
@@ -37,10 +42,10 @@ pub fn find(name: &str) -> Option<PathBuf> {
     if !unpacked.exists() {
         // Several test programs may unpack at once: each into a file of its own, the rename is atomic.
         let mut out = tempfile::NamedTempFile::new_in(&folder).unwrap();
-        unpack(&packed, out.as_file_mut());
+        unpack(packed, out.as_file_mut());
         out.persist(&unpacked).unwrap();
     }
-    Some(unpacked)
+    unpacked
 }
 
 fn unpack(packed: &Path, out: &mut File) {

@@ -1,12 +1,11 @@
-//! Images with what is known of them, unpacked once, and the program run on them.
+//! Images with what a kernel said of them, and the program run on them.
 
+use crate::common;
 use serde_json::Value;
 use std::ffi::OsString;
-use std::fs::{self, File};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::OnceLock;
 
 /// An image, ready to be read.
 pub struct Image {
@@ -16,85 +15,57 @@ pub struct Image {
     pub data: PathBuf,
     /// Options for the other devices.
     pub options: Vec<OsString>,
-    /// What a kernel said of it.
-    pub truth: PathBuf,
+    /// What a kernel said of it, where the folder is at hand.
+    pub truth: Option<PathBuf>,
 }
 
-struct Store {
-    images: Vec<Image>,
-    _folder: tempfile::TempDir,
+/// Options for the realtime and log devices of an image.
+fn options(device: impl Fn(&str) -> Option<PathBuf>) -> Vec<OsString> {
+    let parts = [("rt", "--rtdev"), ("log", "--logdev")];
+    parts
+        .into_iter()
+        .filter_map(|(part, option)| Some([OsString::from(option), device(part)?.into_os_string()]))
+        .flatten()
+        .collect()
 }
 
-/// Unpacks `from` to `to`, zeros as holes.
-fn unpack(from: &Path, to: &Path) {
-    let mut decoder = zstd::stream::read::Decoder::new(File::open(from).expect("image")).expect("zstd");
-    decoder.window_log_max(31).expect("window");
-    let mut out = File::create(to).expect("unpacked image");
-    let mut piece = vec![0u8; 1 << 16];
-    let mut length = 0u64;
-    loop {
-        let mut filled = 0;
-        while filled < piece.len() {
-            match decoder.read(&mut piece[filled..]).expect("zstd data") {
-                0 => break,
-                n => filled += n,
-            }
-        }
-        if filled == 0 {
-            break;
-        }
-        if piece[..filled].iter().any(|&b| b != 0) {
-            out.seek(SeekFrom::Start(length)).expect("seek");
-            out.write_all(&piece[..filled]).expect("write");
-        }
-        length += filled as u64;
+/// The image of that name in testimages/.
+pub fn own(name: &str) -> Image {
+    Image {
+        name: name.to_owned(),
+        data: common::image(name),
+        options: options(|part| common::find(&format!("{name}.{part}"))),
+        truth: None,
     }
-    out.set_len(length).expect("length");
 }
 
-fn collect(folder: &Path, into: &Path, images: &mut Vec<Image>) {
-    let mut names: Vec<PathBuf> = fs::read_dir(folder).into_iter().flatten().flatten().map(|e| e.path()).collect();
+/// The images of the folder that XFSINSPECT_CORPUS names: per image a folder with `data.img` or `data.img.zst` and so
+/// on, and `truth/`. XFSINSPECT_ONLY picks one.
+pub fn outside(folder: &Path) -> Vec<Image> {
+    let mut names: Vec<PathBuf> =
+        fs::read_dir(folder).expect("folder of images").map(|e| e.expect("entry").path()).collect();
     names.sort();
+    let only = std::env::var("XFSINSPECT_ONLY").ok();
+    let mut images = Vec::new();
     for image in names.into_iter().filter(|path| path.join("truth").is_dir()) {
         let name = image.file_name().expect("name").to_string_lossy().into_owned();
-        if std::env::var("XFSINSPECT_ONLY").is_ok_and(|only| only != name) {
+        if only.as_ref().is_some_and(|only| *only != name) {
             continue;
         }
         let device = |part: &str| {
             let packed = image.join(format!("{part}.img.zst"));
             let plain = image.join(format!("{part}.img"));
-            if !packed.exists() {
-                return plain.exists().then_some(plain);
+            if packed.exists() {
+                Some(common::unpacked(&packed, &format!("{name}.{part}.outside")))
+            } else {
+                plain.exists().then_some(plain)
             }
-            let to = into.join(format!("{name}.{part}.img"));
-            unpack(&packed, &to);
-            Some(to)
         };
         let Some(data) = device("data") else { continue };
-        let mut options = Vec::new();
-        for (part, option) in [("rt", "--rtdev"), ("log", "--logdev")] {
-            if let Some(path) = device(part) {
-                options.extend([OsString::from(option), path.into_os_string()]);
-            }
-        }
-        images.push(Image { name, data, options, truth: image.join("truth") });
+        let options = options(device);
+        images.push(Image { name, data, options, truth: Some(image.join("truth")) });
     }
-}
-
-/// The images there are. Says so aloud where none are found.
-pub fn images() -> &'static [Image] {
-    static STORE: OnceLock<Store> = OnceLock::new();
-    let store = STORE.get_or_init(|| {
-        let folder = tempfile::tempdir().expect("temporary folder");
-        let mut images = Vec::new();
-        collect(&Path::new(env!("CARGO_MANIFEST_DIR")).join("testimages"), folder.path(), &mut images);
-        match std::env::var_os("XFSINSPECT_CORPUS") {
-            Some(more) => collect(Path::new(&more), folder.path(), &mut images),
-            None => eprintln!("skipped: XFSINSPECT_CORPUS names no folder of images with truth/"),
-        }
-        Store { images, _folder: folder }
-    });
-    &store.images
+    images
 }
 
 /// Runs the program: command and options, the image, then `words`.
@@ -102,6 +73,14 @@ pub fn run(image: &Image, command: &[&str], words: &[OsString]) -> Output {
     let mut program = Command::new(env!("CARGO_BIN_EXE_xfsinspect"));
     program.args(command).args(&image.options).arg(&image.data).args(words);
     program.output().expect("the program runs")
+}
+
+/// The lines of JSON that a run printed. It must have ended with 0.
+pub fn lines(image: &Image, command: &[&str], words: &[OsString]) -> Vec<Value> {
+    let out = run(image, command, words);
+    assert_eq!(out.status.code(), Some(0), "{} {command:?}: {}", image.name, String::from_utf8_lossy(&out.stderr));
+    let text = std::str::from_utf8(&out.stdout).expect("UTF-8");
+    text.lines().map(|line| serde_json::from_str(line).expect("a JSON object per line")).collect()
 }
 
 /// Bytes of a JSON field: exact where they stand in hex, too; `None` for null.
