@@ -28,6 +28,7 @@ pub struct Args {
 
 /// Options that every command takes.
 #[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Options of every command")]
 pub struct Common {
     /// Realtime device or image
     #[arg(long, global = true, value_name = "PATH")]
