@@ -124,6 +124,8 @@ WHAT is one of
   fsblock N, agblock AG:BLOCK      block of the data device
   daddr N                          512-byte unit of the data device
   rtblock N                        block of the realtime section
+  /a/path                          inode by path
+  dblock INO|PATH N                block N of a file or directory; ablock: of its attribute fork
 A block is shown as what its magic number says, as bytes (data) where it says nothing, or as --as TYPE asks:
   agf agfl agi attr3 bmapbta bmapbtd bnobt cntbt data dir3 dqblk finobt inobt inodata inode log refcntbt rgbitmap
   rgsummary rmapbt rtbitmap rtrefcntbt rtrmapbt rtsb rtsummary sb symlink text; V4 names attr and dir2 are accepted

@@ -1,10 +1,11 @@
 //! From the words of `show` to bytes and their type.
 
 use super::super::args::{ShowArgs, number};
-use super::{Answer, guess};
+use super::{Answer, file, guess};
 use crate::error::{Error, Result};
 use crate::format::agf::Agf;
 use crate::format::agi::Agi;
+use crate::format::dinode::Fork;
 use crate::format::{STRUCTURES, Structure, Type, bits, symlink};
 use crate::report::text::escaped;
 use crate::units::{AgBlock, AgNumber, Daddr, Device, FsBlock, Ino, RtBlock};
@@ -12,7 +13,7 @@ use crate::volume::{AgHeader, Block, Volume};
 
 /// Names that may be asked for, for error messages.
 const KNOWN: &str = "sb, agf, agi, agfl, bnobt, cntbt, inobt, finobt, rmapbt, refcntbt, inode, rtsb, fsblock, agblock, \
-                     daddr, rtblock";
+                     daddr, rtblock, dblock, ablock, or a path: /a/b";
 
 /// Where bytes are, as it was asked.
 #[derive(Clone, Copy)]
@@ -47,6 +48,9 @@ pub(super) fn find<'a>(volume: &Volume, args: &'a ShowArgs) -> Result<Answer<'a>
         "fsblock" => at(volume, Address::Block(FsBlock(needed()?)), wanted, fields),
         "daddr" => at(volume, Address::Daddr(Daddr(needed()?)), wanted, fields),
         "rtblock" => at(volume, Address::Rt(RtBlock(needed()?)), wanted, fields),
+        "dblock" => file::block(volume, args, Fork::Data, wanted),
+        "ablock" => file::block(volume, args, Fork::Attr, wanted),
+        path if path.starts_with('/') => file::path(volume, path, wanted, rest),
         "agblock" => {
             let (block, fields) = (ag_block(volume, rest.first())?, rest.get(1..).unwrap_or_default());
             at(volume, Address::Block(block), wanted, fields)

@@ -1,6 +1,7 @@
 //! `show`: one structure, field by field. What is asked for is found in [`find`], its type where none is given in
 //! [`guess`].
 
+mod file;
 mod find;
 mod guess;
 
