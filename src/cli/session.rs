@@ -66,6 +66,8 @@ pub struct Session {
     pending: Vec<u8>,
     /// Errors of walks so far.
     problems: usize,
+    /// Does stdout go to a terminal?
+    terminal: bool,
 }
 
 /// Output is written in pieces of this size, and at once on a terminal.
@@ -84,6 +86,7 @@ impl Session {
             broken_pipe: false,
             pending: Vec::new(),
             problems: 0,
+            terminal: std::io::stdout().is_terminal(),
         }
     }
 
@@ -155,7 +158,7 @@ impl Session {
             self.write(bytes);
         } else {
             self.pending.extend_from_slice(bytes);
-            if std::io::stdout().is_terminal() {
+            if self.terminal {
                 self.flush();
             }
         }

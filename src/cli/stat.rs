@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::format::checksum::CrcState;
 use crate::format::dinode::{Fork, METATYPE_NAMES, fork_format};
 use crate::format::dinode_view::{Kind, Time};
-use crate::report::entry::{mode_text, shown_path, time_text};
+use crate::report::entry::{blocks_512, mode_text, shown_path, time_text};
 use crate::report::text::escaped;
 use crate::report::{json, value};
 use crate::walk::{Walk, paths, symlink};
@@ -97,8 +97,7 @@ fn fields(session: &RefCell<&mut Session>, walk: &Walk<'_>, object: &Object) -> 
         out.insert(name.into(), number.into());
     }
     out.insert("size_bytes".into(), inode.size().into());
-    let blocks = i128::from(inode.nblocks().0) * i128::from(walk.geometry().block_size()) / 512;
-    out.insert("blocks_512".into(), u64::try_from(blocks).ok().into());
+    out.insert("blocks_512".into(), blocks_512(inode.nblocks(), walk.geometry().block_size()).into());
     let times = [("atime", Some(inode.atime())), ("mtime", Some(inode.mtime())), ("ctime", Some(inode.ctime()))];
     for (name, time) in times.into_iter().chain([("crtime", inode.crtime())]) {
         put_time(&mut out, name, time);

@@ -137,14 +137,14 @@ fn forms<'a>(attribute: &Attribute<'a>, all: bool) -> Result<Vec<Shown<'a>>> {
 fn json(shown: &Shown<'_>, inode: Inode<'_>, path: &[u8], all: bool) -> String {
     let mut line = Line::new("xattr")
         .bytes("path", Some(path))
-        .number("ino", i128::from(inode.ino.0))
+        .number("ino", inode.ino.0)
         .bytes("name", Some(&shown.name))
         .hex("value_hex", &shown.value);
     if all {
         line = line
             .truth("incomplete", Some(shown.incomplete))
-            .number("parent_ino", shown.parent.map(|(ino, _)| i128::from(ino.0)))
-            .number("parent_gen", shown.parent.map(|(_, generation)| i128::from(generation)));
+            .maybe("parent_ino", shown.parent.map(|(ino, _)| ino))
+            .maybe("parent_gen", shown.parent.map(|(_, generation)| generation));
     }
     line.finish()
 }

@@ -37,12 +37,12 @@ pub struct Layout {
 pub fn json(ino: Ino, fork: Fork, piece: &Piece) -> Option<String> {
     let (device, start) = piece.place?;
     let line = Line::new("extent")
-        .number("ino", i128::from(ino.0))
+        .number("ino", ino.0)
         .plain("fork", if fork == Fork::Data { "data" } else { "attr" })
-        .number("offset_bytes", i128::from(piece.offset))
-        .number("length_bytes", i128::from(piece.length))
+        .number("offset_bytes", piece.offset)
+        .number("length_bytes", piece.length)
         .plain("device", device.name())
-        .number("start_bytes", i128::from(start))
+        .number("start_bytes", start)
         .plain("state", if piece.unwritten { "unwritten" } else { "written" })
         .truth("shared", piece.shared);
     Some(line.finish())

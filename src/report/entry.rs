@@ -3,7 +3,7 @@
 use super::line::Line;
 use super::text::escaped;
 use crate::format::dinode_view::{Dinode, Kind, Time};
-use crate::units::Ino;
+use crate::units::{Blocks, Ino};
 use std::fmt::Write;
 
 /// A name and what it leads to.
@@ -31,9 +31,8 @@ pub fn shown_path(path: &[u8]) -> String {
 /// The JSON line `entry`.
 pub fn json(entry: &Entry<'_>) -> String {
     let inode = entry.inode.as_ref();
-    let number = |get: fn(&Dinode<'_>) -> i128| inode.map(get);
     let kind = inode.map(|inode| inode.kind()).or(entry.kind);
-    let mut line = Line::new("entry").bytes("path", entry.path).number("ino", i128::from(entry.ino.0));
+    let mut line = Line::new("entry").bytes("path", entry.path).number("ino", entry.ino);
     line = match kind {
         Some(kind) => line.plain("kind", kind.name()),
         None => line.bytes("kind", None),
@@ -42,16 +41,20 @@ pub fn json(entry: &Entry<'_>) -> String {
         Some(inode) => line.plain("mode_octal", format_args!("{:o}", inode.mode())),
         None => line.bytes("mode_octal", None),
     };
-    let blocks = inode.map(|inode| i128::from(inode.nblocks().0) * i128::from(entry.block_size) / 512);
-    line.number("uid", number(|i| i.uid().into()))
-        .number("gid", number(|i| i.gid().into()))
-        .number("nlink", number(|i| i.nlink().into()))
-        .number("size_bytes", number(|i| i.size().into()))
-        .number("blocks_512", blocks)
-        .number("mtime_sec", number(|i| i.mtime().sec.into()))
-        .number("mtime_nsec", number(|i| i.mtime().nsec.into()))
+    line.maybe("uid", inode.map(|i| i.uid()))
+        .maybe("gid", inode.map(|i| i.gid()))
+        .maybe("nlink", inode.map(|i| i.nlink()))
+        .maybe("size_bytes", inode.map(|i| i.size()))
+        .maybe("blocks_512", inode.map(|i| blocks_512(i.nblocks(), entry.block_size)))
+        .maybe("mtime_sec", inode.map(|i| i.mtime().sec))
+        .maybe("mtime_nsec", inode.map(|i| i.mtime().nsec))
         .bytes("target", entry.target)
         .finish()
+}
+
+/// Blocks in units of 512 bytes; as many as 64 bits hold where the disk says more.
+pub fn blocks_512(blocks: Blocks, block_size: u64) -> u64 {
+    blocks.0.saturating_mul(block_size / 512)
 }
 
 /// Type and permissions as `ls -l` writes them: `-rw-r--r--`, `drwxrwxrwt`.

@@ -19,19 +19,29 @@ impl Line {
     }
 
     fn name(&mut self, name: &str) -> &mut String {
-        let _ = write!(self.text, ",\"{name}\":");
+        self.text.push_str(",\"");
+        self.text.push_str(name);
+        self.text.push_str("\":");
         &mut self.text
     }
 
-    /// A number, or null.
+    /// An integer.
     #[must_use]
-    pub fn number(mut self, name: &str, value: impl Into<Option<i128>>) -> Self {
-        let text = self.name(name);
-        let _ = match value.into() {
-            Some(value) => write!(text, "{value}"),
-            None => text.write_str("null"),
-        };
+    pub fn number(mut self, name: &str, value: impl Display) -> Self {
+        let _ = write!(self.name(name), "{value}");
         self
+    }
+
+    /// An integer, or null.
+    #[must_use]
+    pub fn maybe(mut self, name: &str, value: Option<impl Display>) -> Self {
+        match value {
+            Some(value) => self.number(name, value),
+            None => {
+                self.name(name).push_str("null");
+                self
+            }
+        }
     }
 
     /// A truth value, or null.
@@ -108,8 +118,8 @@ mod tests {
             .bytes("path", Some(b"a\"\\\n\t\x01\x7f\xc3\xa4"))
             .bytes("name", Some(b"\xff"))
             .bytes("target", None)
-            .number("size", i128::from(u64::MAX))
-            .number("none", None)
+            .number("size", u64::MAX)
+            .maybe("none", None::<u64>)
             .truth("shared", Some(true))
             .plain("mode", format_args!("{:o}", 0o100_644))
             .finish();

@@ -2,11 +2,10 @@
 //!
 //! Memory: the names of the directories between the start and the one at hand, and the inodes of 4096 entries.
 
-use super::{Inode, Visited, Walk, corrupt, directory, inodes};
+use super::{Inode, Visited, Walk, corrupt, directory, index, inodes};
 use crate::error::Error;
 use crate::format::dinode_view::Kind;
 use crate::units::Ino;
-use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 /// Inodes that are held at a time.
@@ -190,7 +189,7 @@ impl Tree<'_> {
             for &(at, len, ino, ftype) in window {
                 let name = names.name(at, len);
                 let entry_kind = ftype.and_then(Kind::of_ftype);
-                let found = known.get(&ino).map(|bytes| Inode::new(ino, bytes));
+                let found = known.get(ino);
                 let kind = found.map(|inode| inode.kind()).or(entry_kind);
                 self.path.truncate(path_len);
                 push_name(&mut self.path, name);
@@ -209,21 +208,19 @@ impl Tree<'_> {
     }
 
     /// The inodes of some names: all where they were asked for, else those whose kind the directory does not tell.
-    fn inodes_of(
-        &self,
-        window: &[(usize, u8, Ino, Option<u8>)],
-        report: &mut dyn FnMut(Error),
-    ) -> HashMap<Ino, Vec<u8>> {
+    fn inodes_of(&self, window: &[(usize, u8, Ino, Option<u8>)], report: &mut dyn FnMut(Error)) -> Known {
         let unknown = |ftype: Option<u8>| ftype.and_then(Kind::of_ftype).is_none();
         let wanted = window.iter().filter(|(.., ftype)| self.options.inodes || unknown(*ftype));
         let mut wanted: Vec<Ino> = wanted.map(|&(_, _, ino, _)| ino).collect();
-        let mut known = HashMap::with_capacity(wanted.len());
+        let size = index(self.walk.context().inode_size);
+        let mut known = Known { size, bytes: Vec::new(), list: Vec::new() };
         let mut errors = Vec::new();
         inodes::read_many(self.walk, &mut wanted, &mut |_, error| errors.push(error), &mut |inode| {
-            known.insert(inode.ino, inode.bytes().to_vec());
+            known.list.push(inode.ino);
+            known.bytes.extend_from_slice(inode.bytes());
         });
-        for (&ino, bytes) in &known {
-            let inode = Inode::new(ino, bytes);
+        for &ino in &known.list {
+            let Some(inode) = known.bytes_of(ino).map(|bytes| Inode::new(ino, bytes)) else { continue };
             errors.extend(inode.crc_error(self.walk.volume()));
             if inode.mode() == 0 {
                 let place = inode.place(self.walk.volume()).field("core.mode");
@@ -231,8 +228,27 @@ impl Tree<'_> {
             }
         }
         errors.into_iter().for_each(report);
-        known.retain(|&ino, bytes| Inode::new(ino, bytes).mode() != 0);
         known
+    }
+}
+
+/// Inodes that were read, in ascending order.
+struct Known {
+    size: usize,
+    bytes: Vec<u8>,
+    list: Vec<Ino>,
+}
+
+impl Known {
+    fn bytes_of(&self, ino: Ino) -> Option<&[u8]> {
+        let start = self.list.binary_search(&ino).ok()?.checked_mul(self.size)?;
+        self.bytes.get(start..start.checked_add(self.size)?)
+    }
+
+    /// The inode, where it is in use.
+    fn get(&self, ino: Ino) -> Option<Inode<'_>> {
+        let inode = Inode::new(ino, self.bytes_of(ino)?);
+        (inode.mode() != 0).then_some(inode)
     }
 }
 
