@@ -82,6 +82,8 @@ pub struct Facts {
     pub crc: CrcState,
     /// Why the primary superblock is none, where that is so; `sb` is a copy then.
     pub primary_lost: Option<String>,
+    /// Is `sb` a copy? Inode numbers, counters and inprogress of copies mean nothing.
+    pub copy: bool,
     /// Where `sb` lies.
     pub place: Place,
     /// Bytes of the data device.
@@ -127,6 +129,7 @@ impl Facts {
             crc: crc_of(volume, &sb, &at),
             zoned,
             features,
+            copy: primary_lost.is_some() || at.byte.0 != 0,
             primary_lost,
             place: at,
             data_bytes: devices.data.len(),

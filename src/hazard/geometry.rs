@@ -196,7 +196,7 @@ pub(super) const SANITY: &[Row] = &[
         refs: "G-16",
         about: About::Kernel,
         title: "mkfs or another tool did not finish",
-        test: |f| f.at(f.sb.inprogress != 0, "inprogress", || format!("inprogress is {} in the primary", f.sb.inprogress)),
+        test: |f| f.at(f.sb.inprogress != 0 && !f.copy, "inprogress", || format!("inprogress is {} in the primary", f.sb.inprogress)),
         effects: &[refuse(ALWAYS, NEVER, "\"Offline file system operation in progress!\" (before 3.8: \"file system busy\"), EFSCORRUPTED")],
         explanation: "mkfs.xfs sets the flag first and clears it in the primary last; copies keep it. xfs_copy does the same.",
         advice: "Make the file system or the copy again; if it is known to be whole, xfs_repair clears the flag.",

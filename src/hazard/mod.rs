@@ -417,7 +417,8 @@ impl<'a> Evaluation<'a> {
                 Severity::Refuse | Severity::Ro => reasons.push(applied),
                 Severity::Danger if applied.effect.modes.meets(modes) => reasons.push(applied),
                 Severity::Danger => {}
-                Severity::Note => notes.push(applied),
+                Severity::Note if applied.effect.modes.meets(modes) => notes.push(applied),
+                Severity::Note => {}
             }
         }
         // What blocks comes before what is merely dangerous; the order of rows stays otherwise.

@@ -100,7 +100,7 @@ pub(super) const ROWS: &[Row] = &[
         about: About::Kernel,
         title: "realtime section on a kernel that passes an uninitialised count to the bitmap lookup",
         test: |f| {
-            let there = |ino: crate::units::Ino| !ino.is_null() && ino.0 != 0;
+            let there = |ino: crate::units::Ino| f.copy || (!ino.is_null() && ino.0 != 0);
             let fires = f.classic_rt() && there(f.sb.rbmino) && there(f.sb.rsumino);
             f.at(fires, "rblocks", || {
                 format!(

@@ -157,7 +157,7 @@ fn lost_inode(f: &Facts) -> Answer {
     let shift = u32::from(f.sb.agblklog).saturating_add(u32::from(f.sb.inopblog));
     for (field, ino) in [("rbmino", f.sb.rbmino), ("rsumino", f.sb.rsumino)] {
         let outside = ino.0.checked_shr(shift).unwrap_or(0) >= u64::from(f.sb.agcount.0);
-        if !f.features.has_metadir() && !ino.is_null() && (ino.0 == 0 || outside) {
+        if !f.copy && !f.features.has_metadir() && !ino.is_null() && (ino.0 == 0 || outside) {
             return f.at(true, field, || format!("{field} is {ino}: no such inode"));
         }
     }
@@ -166,7 +166,7 @@ fn lost_inode(f: &Facts) -> Answer {
 
 fn null_inode(f: &Facts) -> Answer {
     let null = f.sb.rbmino.is_null() || f.sb.rsumino.is_null();
-    f.at(!f.features.has_metadir() && null, "rbmino", || format!("rbmino {:#x}, rsumino {:#x}", f.sb.rbmino.0, f.sb.rsumino.0))
+    f.at(!f.copy && !f.features.has_metadir() && null, "rbmino", || format!("rbmino {:#x}, rsumino {:#x}", f.sb.rbmino.0, f.sb.rsumino.0))
 }
 
 pub(super) const ROWS: &[Row] = &[

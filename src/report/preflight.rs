@@ -5,7 +5,7 @@ use super::text::size;
 use super::explain::range_of;
 use super::wrap::{list, wrapped};
 use crate::hazard::{
-    About, Answer, Applied, Evaluation, Facts, GRUBS, Kernel, LogState, Modes, Mount, Row, Severity, Verdict,
+    About, Answer, Applied, Evaluation, Facts, GRUBS, Kernel, LogState, Modes, Mount, Row, Severity, Verdict, Version,
 };
 use comfy_table::{ContentArrangement, Table, presets};
 use serde_json::{Map, Value as Json, json};
@@ -98,6 +98,10 @@ fn summary(kernels: &[Kernel], verdicts: &[Verdict<'_>]) -> String {
     parts.join("; ")
 }
 
+fn version(major: u16, minor: u16) -> Version {
+    crate::hazard::kernel::v(major, minor)
+}
+
 /// The whole answer as text. `asked`: were these kernels named, or is it the usual table?
 pub fn text(name: &str, evaluation: &Evaluation<'_>, kernels: &[Kernel], asked: bool) -> String {
     let verdicts: Vec<Verdict<'_>> = kernels.iter().map(|kernel| evaluation.verdict(kernel)).collect();
@@ -178,7 +182,7 @@ fn one_kernel(out: &mut String, kernel: &Kernel, verdict: &Verdict<'_>, title: b
     if verdict.reasons.is_empty() {
         out.push_str("Nothing that was looked at speaks against it.\n");
     }
-    for applied in &verdict.notes {
+    for applied in verdict.notes.iter().filter(|n| n.row.id != "rt-none") {
         let remark = applied.remark.as_ref().map_or(String::new(), |r| format!(" ({r})"));
         let text = format!("note {}: {}; {}{remark}", applied.row.id, applied.evidence.text, applied.effect.outcome);
         out.push_str(&wrapped(&text, WIDTH, "", "  "));
@@ -199,14 +203,14 @@ fn reason(out: &mut String, applied: &Applied<'_>) {
     for (what, text) in
         [("here", &*evidence.text), ("what happens", effect.outcome), ("why", row.explanation), ("what to do", row.advice)]
     {
-        let lead = format!("  {:<13}", format!("{what}:"));
-        out.push_str(&wrapped(text, WIDTH, &lead, &" ".repeat(15)));
+        let lead = format!("  {:<15}", format!("{what}:"));
+        out.push_str(&wrapped(text, WIDTH, &lead, &" ".repeat(17)));
     }
     if let Some(remark) = remark {
-        out.push_str(&wrapped(remark, WIDTH, "  fix:         ", &" ".repeat(15)));
+        out.push_str(&wrapped(remark, WIDTH, "  stable:        ", &" ".repeat(17)));
     }
     if let Some(place) = &evidence.place {
-        let _ = writeln!(out, "  where:       {place}");
+        let _ = writeln!(out, "  where:         {place}");
     }
 }
 
@@ -255,6 +259,7 @@ fn by_kernel(out: &mut String, evaluation: &Evaluation<'_>, kernels: &[Kernel], 
     let noted: Vec<String> = evaluation
         .answers
         .iter()
+        .filter(|(row, _)| row.id != "rt-none")
         .filter_map(|(row, _)| {
             let on = |v: &Verdict<'_>| v.notes.iter().any(|n| n.row.id == row.id);
             let wanted: Vec<bool> = verdicts.iter().map(on).collect();
@@ -339,9 +344,11 @@ fn realtime(out: &mut String, evaluation: &Evaluation<'_>) {
     if !f.rt() {
         let state = if bad.is_empty() { "none" } else { "none, but its figures are wrong" };
         let _ = writeln!(out, "Realtime section: {state}");
-        let text = "no realtime section; nothing to trigger: files cannot be realtime. If one is added, kernels 3.2 to 3.5 are unsafe for \
-                    any realtime write (rt-uninitialised-nmap)";
-        out.push_str(&wrapped(text, WIDTH, "  ", "  "));
+        let mut text = "no realtime section; nothing to trigger: files cannot be realtime".to_owned();
+        if !f.v5() {
+            text.push_str(". If one is added, kernels 3.2 to 3.5 are unsafe for any realtime write (rt-uninitialised-nmap)");
+        }
+        out.push_str(&wrapped(&text, WIDTH, "  ", "  "));
     } else {
         let _ = writeln!(out, "Realtime section: {}", if bad.is_empty() { "sound" } else { "NOT SOUND" });
         out.push_str(&wrapped(&section(f), WIDTH, "  ", "    "));
@@ -354,6 +361,11 @@ fn realtime(out: &mut String, evaluation: &Evaluation<'_>) {
         out.push_str(&wrapped(&text, WIDTH, "  ", "    "));
     }
     out.push('\n');
+}
+
+/// `1 block`, `2 blocks`.
+fn count(blocks: u64) -> String {
+    format!("{blocks} block{}", if blocks == 1 { "" } else { "s" })
 }
 
 /// Size, extents, bitmap and summary in numbers.
@@ -382,9 +394,10 @@ fn section(f: &Facts) -> String {
     let blocks = summary.div_ceil(f.block().max(1));
     let _ = write!(
         text,
-        "; bitmap {} blocks ({}), summary {levels} levels, {summary} bytes in {blocks} blocks",
-        sb.rbmblocks,
-        size(u64::from(sb.rbmblocks.0).saturating_mul(f.block()))
+        "; bitmap {} ({}), summary {levels} levels, {summary} bytes in {}",
+        count(sb.rbmblocks.0.into()),
+        size(u64::from(sb.rbmblocks.0).saturating_mul(f.block())),
+        count(blocks)
     );
     text
 }
@@ -432,28 +445,29 @@ fn advice(out: &mut String, evaluation: &Evaluation<'_>, kernels: &[Kernel], ver
     if f.log == LogState::Dirty {
         say("Mount it once on a kernel that takes it, and unmount, so that the log is recovered; then ask again.".into());
     }
-    if f.rt() && f.classic_rt() {
-        let unit = f.bits_per_block().saturating_mul(f.rt_extent_bytes());
-        if !matches!(evaluation.answer("rt-bitmap-end-scan"), Some(Answer::Yes(_))) {
-            say(format!(
-                "If the realtime section is grown for kernels before 5.10, keep its size off multiples of {} (rt-bitmap-end-scan).",
-                size(unit)
-            ));
-        }
-    } else if !f.rt() {
-        let unit = f.bits_per_block().saturating_mul(f.rt_extent_bytes());
+    let mounts = |range: std::ops::Range<Version>| {
+        kernels.iter().zip(verdicts).any(|(k, v)| v.mount != Mount::Refused && range.contains(&k.version))
+    };
+    let (old, scanning) = (mounts(version(3, 2)..version(3, 6)), mounts(version(2, 0)..version(5, 10)));
+    let unit = size(f.bits_per_block().saturating_mul(f.rt_extent_bytes()));
+    let exact = matches!(evaluation.answer("rt-bitmap-end-scan"), Some(Answer::Yes(_)));
+    if f.classic_rt() && scanning && !exact {
+        say(format!(
+            "If the realtime section is grown for kernels before 5.10, keep its size off multiples of {unit} (rt-bitmap-end-scan)."
+        ));
+    }
+    if !f.rt() && old {
         say("Do not add a realtime section for kernels 3.2 to 3.5: any realtime write or delete may oops in _xfs_buf_find or change a \
              foreign block (rt-uninitialised-nmap; no 3.2.y or 3.4.y release seen has the fix). First good: 3.6; 3.8 also refuses \
              wrong block numbers instead of crashing."
             .into());
-        if (4096..=1 << 30).contains(&f.rt_extent_bytes()) {
-            say(format!(
-                "For kernels before 5.10 choose a realtime size that is no multiple of 8 x blocksize x extent size (with the extent \
-                 size of this superblock: {}); 4.4.241, 4.9.241, 5.4.73 and others have the fix (rt-bitmap-end-scan). Its size \
-                 against the data section, stripe unit and width play no part.",
-                size(unit)
-            ));
-        }
+    }
+    if !f.rt() && scanning && (4096..=1 << 30).contains(&f.rt_extent_bytes()) {
+        say(format!(
+            "If one is added for kernels before 5.10, choose a size that is no multiple of 8 x blocksize x extent size (with the extent \
+             size of this superblock: {unit}); 4.4.241, 4.9.241, 5.4.73 and others have the fix (rt-bitmap-end-scan). Its size against \
+             the data section, stripe unit and width play no part."
+        ));
     }
     if lines.is_empty() {
         return;
