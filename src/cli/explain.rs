@@ -64,7 +64,9 @@ fn of_hazard(row: &Row) -> Map<String, Json> {
 /// No such id; those that have it in their name are offered.
 fn unknown(id: &str) -> String {
     let rules = check::CATALOGUE.iter().flat_map(|rules| rules.iter()).map(|rule| rule.id);
-    let near: Vec<&str> = hazard::rows().map(|row| row.id).chain(rules).filter(|known| known.contains(id)).take(8).collect();
-    let offer = if near.is_empty() || id.is_empty() { String::new() } else { format!("; did you mean {}?", near.join(", ")) };
+    let near: Vec<&str> =
+        hazard::rows().map(|row| row.id).chain(rules).filter(|known| known.contains(id)).take(8).collect();
+    let offer =
+        if near.is_empty() || id.is_empty() { String::new() } else { format!("; did you mean {}?", near.join(", ")) };
     format!("{}: no hazard or finding has that id{offer}", escaped(id.as_bytes()))
 }

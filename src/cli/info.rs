@@ -55,7 +55,11 @@ fn dangers(session: &mut Session, target: &Target) {
             Severity::Ro | Severity::Note => false,
         };
         if applies {
-            session.warn(applied.row.id, format!("{}: {}", target.name, preflight::warning(&kernel, applied)), Outcome::Clean);
+            session.warn(
+                applied.row.id,
+                format!("{}: {}", target.name, preflight::warning(&kernel, applied)),
+                Outcome::Clean,
+            );
         }
     }
 }

@@ -43,7 +43,11 @@ pub(super) const ROWS: &[Row] = &[
         refs: "U-02",
         about: About::Grub,
         title: "metadata with another UUID",
-        test: |f| f.at(f.v5() && f.incompat(4), "features_incompat", || format!("features_incompat {:#x} has 0x4", f.features.incompat)),
+        test: |f| {
+            f.at(f.v5() && f.incompat(4), "features_incompat", || {
+                format!("features_incompat {:#x} has 0x4", f.features.incompat)
+            })
+        },
         effects: &[refuse(ALWAYS, v(2, 2), UNKNOWN)],
         explanation: "2.02~beta3 and older do not know the bit.",
         advice: "GRUB 2.02 or later.",
@@ -56,7 +60,11 @@ pub(super) const ROWS: &[Row] = &[
         refs: "U-01",
         about: About::Grub,
         title: "sparse inode chunks",
-        test: |f| f.at(f.v5() && f.incompat(2), "features_incompat", || format!("features_incompat {:#x} has 0x2", f.features.incompat)),
+        test: |f| {
+            f.at(f.v5() && f.incompat(2), "features_incompat", || {
+                format!("features_incompat {:#x} has 0x2", f.features.incompat)
+            })
+        },
         effects: &[refuse(ALWAYS, v(2, 4), UNKNOWN)],
         explanation: "2.02 and older do not know the bit, which mkfs.xfs sets since xfsprogs 4.16.",
         advice: "GRUB 2.04 or later, or mkfs.xfs -i sparse=0.",
@@ -69,7 +77,11 @@ pub(super) const ROWS: &[Row] = &[
         refs: "U-03",
         about: About::Grub,
         title: "bigtime or needsrepair",
-        test: |f| f.at(f.v5() && f.incompat(0x18), "features_incompat", || format!("features_incompat {:#x} has {:#x}", f.features.incompat, f.features.incompat & 0x18)),
+        test: |f| {
+            f.at(f.v5() && f.incompat(0x18), "features_incompat", || {
+                format!("features_incompat {:#x} has {:#x}", f.features.incompat, f.features.incompat & 0x18)
+            })
+        },
         effects: &[refuse(ALWAYS, v(2, 6), UNKNOWN)],
         explanation: "2.04 and older do not know the bits; bigtime is a default of mkfs.xfs since xfsprogs 5.15.",
         advice: "GRUB 2.06 or later, or mkfs.xfs -m bigtime=0.",
@@ -95,7 +107,11 @@ pub(super) const ROWS: &[Row] = &[
         refs: "U-04",
         about: About::Grub,
         title: "64-bit extent counters",
-        test: |f| f.at(f.v5() && f.incompat(0x20), "features_incompat", || format!("features_incompat {:#x} has 0x20", f.features.incompat)),
+        test: |f| {
+            f.at(f.v5() && f.incompat(0x20), "features_incompat", || {
+                format!("features_incompat {:#x} has 0x20", f.features.incompat)
+            })
+        },
         effects: &[refuse(ALWAYS, v(2, 12), UNKNOWN)],
         explanation: "2.06 and older, and 2.12~rc1, do not know the bit, a default of mkfs.xfs since xfsprogs 6.5.",
         advice: "GRUB 2.12 or later, or mkfs.xfs -i nrext64=0.",
@@ -108,8 +124,19 @@ pub(super) const ROWS: &[Row] = &[
         refs: "U-05",
         about: About::Grub,
         title: "64-bit extent counters and directories of one block",
-        test: |f| f.at(f.v5() && f.incompat(0x20), "features_incompat", || format!("features_incompat {:#x} has 0x20; which directories have one block was not looked at", f.features.incompat)),
-        effects: &[danger(v(2, 12), v(2, 14), "directories of one block are read past their entries: files are missing or have false names")],
+        test: |f| {
+            f.at(f.v5() && f.incompat(0x20), "features_incompat", || {
+                format!(
+                    "features_incompat {:#x} has 0x20; which directories have one block was not looked at",
+                    f.features.incompat
+                )
+            })
+        },
+        effects: &[danger(
+            v(2, 12),
+            v(2, 14),
+            "directories of one block are read past their entries: files are missing or have false names",
+        )],
         explanation: "2.12 knows the bit but reads the count of extents from its old place in two spots.",
         advice: "GRUB 2.14, or a patched 2.12.",
         source: "grub 4abac0ad5 (2.14-rc1)",
@@ -122,7 +149,11 @@ pub(super) const ROWS: &[Row] = &[
         about: About::Grub,
         title: "directories of several extents, or with gaps",
         test: |_| Answer::Unknown("not looked at yet: the directories decide".into()),
-        effects: &[danger(v(2, 12), v(2, 14), "directories with a gap between blocks: \"invalid XFS directory entry\", files are not found (2.12~rc1: every directory of several extents)")],
+        effects: &[danger(
+            v(2, 12),
+            v(2, 14),
+            "directories with a gap between blocks: \"invalid XFS directory entry\", files are not found (2.12~rc1: every directory of several extents)",
+        )],
         explanation: "A check against damaged directories was too strict.",
         advice: "GRUB 2.14, or a patched 2.12.",
         source: "grub ef7850c75 (2.12~rc1), 07318ee7e (2.12), 68dd65cfd (2.14-rc1)",
@@ -134,7 +165,11 @@ pub(super) const ROWS: &[Row] = &[
         refs: "U-06, C09",
         about: About::Grub,
         title: "exchange-range, parent pointers or metadir",
-        test: |f| f.at(f.v5() && f.incompat(0x1c0), "features_incompat", || format!("features_incompat {:#x} has {:#x}", f.features.incompat, f.features.incompat & 0x1c0)),
+        test: |f| {
+            f.at(f.v5() && f.incompat(0x1c0), "features_incompat", || {
+                format!("features_incompat {:#x} has {:#x}", f.features.incompat, f.features.incompat & 0x1c0)
+            })
+        },
         effects: &[refuse(ALWAYS, v(2, 14), UNKNOWN)],
         explanation: "2.12 and older do not know the bits, of which mkfs.xfs sets 0xc0 by default in current releases.",
         advice: "GRUB 2.14 or later, or mkfs.xfs -i exchange=0 -n parent=0.",
@@ -147,7 +182,11 @@ pub(super) const ROWS: &[Row] = &[
         refs: "U-06",
         about: About::Grub,
         title: "zoned, or a feature newer than 7.2",
-        test: |f| f.at(f.v5() && f.incompat(!0x1ff), "features_incompat", || format!("features_incompat {:#x} has {:#x}", f.features.incompat, f.features.incompat & !0x1ff)),
+        test: |f| {
+            f.at(f.v5() && f.incompat(!0x1ff), "features_incompat", || {
+                format!("features_incompat {:#x} has {:#x}", f.features.incompat, f.features.incompat & !0x1ff)
+            })
+        },
         effects: &[refuse(ALWAYS, NEVER, UNKNOWN)],
         explanation: "No release up to 2.14 knows these bits.",
         advice: "Another file system for /boot.",
@@ -162,7 +201,9 @@ pub(super) const ROWS: &[Row] = &[
         title: "version bits of V4 that GRUB does not take",
         test: |f| {
             let odd = f.v4() && (f.sb.versionnum & !0xbdff != 0 || f.sb.versionnum & 0x2000 == 0);
-            f.at(odd, "versionnum", || format!("versionnum {:#x}: ascii-ci (0x4000), shared (0x200) or no dirv2 (0x2000)", f.sb.versionnum))
+            f.at(odd, "versionnum", || {
+                format!("versionnum {:#x}: ascii-ci (0x4000), shared (0x200) or no dirv2 (0x2000)", f.sb.versionnum)
+            })
         },
         effects: &[refuse(ALWAYS, NEVER, UNKNOWN)],
         explanation: "GRUB compares names byte by byte and cannot follow a case-insensitive hash.",
@@ -176,7 +217,11 @@ pub(super) const ROWS: &[Row] = &[
         refs: "U-07",
         about: About::Grub,
         title: "read-only compatible features",
-        test: |f| f.at(f.v5() && f.features.ro_compat != 0, "features_ro_compat", || format!("features_ro_compat {:#x}", f.features.ro_compat)),
+        test: |f| {
+            f.at(f.v5() && f.features.ro_compat != 0, "features_ro_compat", || {
+                format!("features_ro_compat {:#x}", f.features.ro_compat)
+            })
+        },
         effects: &[note(v(2, 2), NEVER, "ignored, as it should be: the file system is readable")],
         explanation: "finobt, rmapbt, reflink and inobtcount do not change what a reader sees.",
         advice: "Nothing.",
@@ -194,7 +239,11 @@ pub(super) const ROWS: &[Row] = &[
             LogState::Dirty => f.at(true, "logstart", || "the log is dirty".into()),
             LogState::Unknown => Answer::Unknown("not looked at yet: whether the log is dirty".into()),
         },
-        effects: &[note(ALWAYS, NEVER, "the log is not replayed: what was written last is not seen (a new kernel, a new configuration)")],
+        effects: &[note(
+            ALWAYS,
+            NEVER,
+            "the log is not replayed: what was written last is not seen (a new kernel, a new configuration)",
+        )],
         explanation: "GRUB, like any other reader that is no kernel, sees what lies in place.",
         advice: "Freeze or unmount /boot after an update; sync is not enough.",
         source: "grub has no code for the log",
@@ -207,14 +256,23 @@ pub(super) const ROWS: &[Row] = &[
         about: About::Tools,
         title: "features newer than the tool",
         test: |f| {
-            let needed = TOOLS.iter().rev().find(|(incompat, ro, ..)| f.v5() && (f.incompat(*incompat) || f.ro_compat(*ro)));
+            let needed =
+                TOOLS.iter().rev().find(|(incompat, ro, ..)| f.v5() && (f.incompat(*incompat) || f.ro_compat(*ro)));
             match needed {
                 None => Answer::No,
-                Some((.., version, what)) if *version == NEVER => f.at(true, "features_incompat", || format!("{what}: no release of xfsprogs up to 7.2")),
-                Some((.., version, what)) => f.at(true, "features_incompat", || format!("xfsprogs {version} or later is needed ({what})")),
+                Some((.., version, what)) if *version == NEVER => {
+                    f.at(true, "features_incompat", || format!("{what}: no release of xfsprogs up to 7.2"))
+                }
+                Some((.., version, what)) => {
+                    f.at(true, "features_incompat", || format!("xfsprogs {version} or later is needed ({what})"))
+                }
             }
         },
-        effects: &[refuse(ALWAYS, NEVER, "older xfs_repair, xfs_db, xfs_metadump and xfs_copy refuse: \"Found unsupported filesystem features\"")],
+        effects: &[refuse(
+            ALWAYS,
+            NEVER,
+            "older xfs_repair, xfs_db, xfs_metadump and xfs_copy refuse: \"Found unsupported filesystem features\"",
+        )],
         explanation: "A release of xfsprogs knows the features of the kernel of the same number.",
         advice: "Use a current xfsprogs from a rescue system.",
         source: "xfsprogs repair/versions.c; 6.1 run on 0xc0",
@@ -232,15 +290,23 @@ pub(super) const ROWS: &[Row] = &[
         advice: "xfsprogs 4.5.0 or later.",
         source: "ad747e3b2996 (as its text says)",
         confidence: Confidence::Reported,
-        fire: "xfs_db -x -c 'agf 0' -c 'write -d fllast 117' and flcount to match (neighbour: untouched)",
+        fire: "xfs_db -x -c 'agf 0' -c 'write -d flfirst 115' -c 'write -d fllast 118' -c 'write -d flcount 4' (neighbour: untouched)",
     },
     Row {
         id: "metadump-ascii-ci",
         refs: "U-11",
         about: About::Tools,
         title: "case-insensitive names and xfs_metadump",
-        test: |f| f.at(f.sb.versionnum & 0x4000 != 0, "versionnum", || format!("versionnum {:#x} has 0x4000 (ascii-ci)", f.sb.versionnum)),
-        effects: &[danger(ALWAYS, v(6, 4), "xfs_metadump with obfuscated names writes hashes that do not fit: lookups in the restored image fail")],
+        test: |f| {
+            f.at(f.sb.versionnum & 0x4000 != 0, "versionnum", || {
+                format!("versionnum {:#x} has 0x4000 (ascii-ci)", f.sb.versionnum)
+            })
+        },
+        effects: &[danger(
+            ALWAYS,
+            v(6, 4),
+            "xfs_metadump with obfuscated names writes hashes that do not fit: lookups in the restored image fail",
+        )],
         explanation: "Names were replaced by others of the same case-sensitive hash.",
         advice: "xfs_metadump -o (plain names), or xfsprogs 6.4 and later.",
         source: "list mail of April 2023, not run",

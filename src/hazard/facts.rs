@@ -107,9 +107,7 @@ impl Facts {
         let sector = volume.read(Device::Data, ByteOffset(0), 512, "sb 0").map(|block| block.bytes).unwrap_or_default();
         let raw = Superblock::decode(&sector).filter(|sb| sb.magicnum == superblock::MAGIC);
         let (sb, zoned, at, primary_lost) = match (volume.origin(), raw) {
-            (Origin::Chosen { ag, byte }, _) => {
-                (volume.superblock().clone(), volume.zoned(), place(*ag, *byte), None)
-            }
+            (Origin::Chosen { ag, byte }, _) => (volume.superblock().clone(), volume.zoned(), place(*ag, *byte), None),
             (_, Some(raw)) => {
                 let zoned = if raw.features().has_zoned() { superblock::zoned_part(&sector) } else { (0, 0) };
                 (raw, zoned, place(AgNumber(0), ByteOffset(0)), None)
@@ -142,7 +140,8 @@ impl Facts {
         };
         facts.headers = if !asked.headers {
             Err("AG headers are not looked at here".into())
-        } else if facts.sb.agblocks != volume.geometry().ag_blocks || facts.sb.blocksize != volume.context().block_size {
+        } else if facts.sb.agblocks != volume.geometry().ag_blocks || facts.sb.blocksize != volume.context().block_size
+        {
             Err("the primary superblock does not tell where AGs lie".into())
         } else {
             Ok(read_headers(volume, &facts))
@@ -346,10 +345,7 @@ fn agf_fault(facts: &Facts, agf: &agf::Agf, bytes: &[u8], (ag, length): (AgNumbe
             format!("btreeblks is {}, the AG has {length} blocks", agf.btreeblks),
         ),
         (facts.features.has_rmapbt() && !levels(agf.rmap_level), format!("rmaplevel is {}", agf.rmap_level)),
-        (
-            facts.features.has_reflink() && !levels(agf.refcount_level),
-            format!("refcntlevel is {}", agf.refcount_level),
-        ),
+        (facts.features.has_reflink() && !levels(agf.refcount_level), format!("refcntlevel is {}", agf.refcount_level)),
     ];
     tests.into_iter().find_map(|(bad, text)| bad.then_some(text))
 }
@@ -393,7 +389,8 @@ fn free_list(facts: &Facts, agf: &agf::Agf, place: &Place, headers: &mut Headers
     };
     let (first, last, count) = (agf.flfirst, agf.fllast, agf.flcount);
     if active != count {
-        let text = format!("flfirst {first} to fllast {last} of {slots} slots are {active} blocks, flcount says {count}");
+        let text =
+            format!("flfirst {first} to fllast {last} of {slots} slots are {active} blocks, flcount says {count}");
         headers.free_list.push(Fault { place: place.clone(), text });
     }
     let end = slots.saturating_sub(1);

@@ -4,7 +4,9 @@
 //! features_log_incompat while the log is dirty (`xfs_validate_sb_read`, `xlog_recover`). V5 itself begins with 3.10.
 
 use super::kernel::{ALWAYS, NEVER, by, since, v, v26};
-use super::{About, Answer, Confidence, Evidence, Facts, LogState, Modes, Row, danger, effect, note, read_only, refuse};
+use super::{
+    About, Answer, Confidence, Evidence, Facts, LogState, Modes, Row, danger, effect, note, read_only, refuse,
+};
 use super::{Severity, Stable};
 
 /// First kernel with V5.

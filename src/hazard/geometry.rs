@@ -118,7 +118,9 @@ pub(super) const SANITY: &[Row] = &[
         test: |f| {
             let right = f.sb.blocksize.div_ceil(u32::from(f.sb.inodesize).max(1));
             let bad = f.sb.inodesize > 0 && u32::from(f.sb.inopblock) != right;
-            f.at(bad, "inopblock", || format!("inopblock is {}, {} / {} is {right}", f.sb.inopblock, f.sb.blocksize, f.sb.inodesize))
+            f.at(bad, "inopblock", || {
+                format!("inopblock is {}, {} / {} is {right}", f.sb.inopblock, f.sb.blocksize, f.sb.inodesize)
+            })
         },
         effects: &[refuse(v(3, 15), NEVER, SB), note(ALWAYS, v(3, 15), "not tested")],
         explanation: "The field follows from two others; a wrong one is damage.",
@@ -149,7 +151,8 @@ pub(super) const SANITY: &[Row] = &[
         test: |f| f.at(f.sb.shared_vn != 0, "shared_vn", || format!("shared_vn is {}", f.sb.shared_vn)),
         effects: &[
             refuse(v(3, 16), NEVER, SB),
-            refuse(ALWAYS, v(3, 16), "\"bad version\", EINVAL (wrong fs type)").only(|f, _| f.sb.versionnum & 0x200 != 0),
+            refuse(ALWAYS, v(3, 16), "\"bad version\", EINVAL (wrong fs type)")
+                .only(|f, _| f.sb.versionnum & 0x200 != 0),
             note(ALWAYS, v(3, 16), "not tested without the version bit of shared volumes"),
         ],
         explanation: "A leftover of IRIX; always 0.",
@@ -165,7 +168,9 @@ pub(super) const SANITY: &[Row] = &[
         title: "directory blocks beyond 64 KiB",
         test: |f| {
             let log = u32::from(f.sb.dirblklog) + u32::from(f.sb.blocklog);
-            f.at(log > 16, "dirblklog", || format!("dirblklog {} and blocklog {}: 2^{log} bytes", f.sb.dirblklog, f.sb.blocklog))
+            f.at(log > 16, "dirblklog", || {
+                format!("dirblklog {} and blocklog {}: 2^{log} bytes", f.sb.dirblklog, f.sb.blocklog)
+            })
         },
         effects: &[
             refuse(v(4, 10), NEVER, SB).also(&[by(4, 9, 337)]),
@@ -183,7 +188,9 @@ pub(super) const SANITY: &[Row] = &[
         refs: "G-08",
         about: About::Kernel,
         title: "V5 with blocks of 512 bytes",
-        test: |f| f.at(f.v5() && f.sb.blocksize < 1024, "blocksize", || format!("V5 with blocksize {}", f.sb.blocksize)),
+        test: |f| {
+            f.at(f.v5() && f.sb.blocksize < 1024, "blocksize", || format!("V5 with blocksize {}", f.sb.blocksize))
+        },
         effects: &[refuse(v(4, 10), NEVER, SB).also(&[by(4, 9, 337)])],
         explanation: "Headers of V5 metadata leave too little of a block of 512 bytes; mkfs.xfs does not make such file systems.",
         advice: "Copy the data on a kernel before 4.10.",
@@ -196,8 +203,16 @@ pub(super) const SANITY: &[Row] = &[
         refs: "G-16",
         about: About::Kernel,
         title: "mkfs or another tool did not finish",
-        test: |f| f.at(f.sb.inprogress != 0 && !f.copy, "inprogress", || format!("inprogress is {} in the primary", f.sb.inprogress)),
-        effects: &[refuse(ALWAYS, NEVER, "\"Offline file system operation in progress!\" (before 3.8: \"file system busy\"), EFSCORRUPTED")],
+        test: |f| {
+            f.at(f.sb.inprogress != 0 && !f.copy, "inprogress", || {
+                format!("inprogress is {} in the primary", f.sb.inprogress)
+            })
+        },
+        effects: &[refuse(
+            ALWAYS,
+            NEVER,
+            "\"Offline file system operation in progress!\" (before 3.8: \"file system busy\"), EFSCORRUPTED",
+        )],
         explanation: "mkfs.xfs sets the flag first and clears it in the primary last; copies keep it. xfs_copy does the same.",
         advice: "Make the file system or the copy again; if it is known to be whole, xfs_repair clears the flag.",
         source: "xfs_sb.c:xfs_validate_sb_common, xfs_super.c:xfs_fs_fill_super",
@@ -210,7 +225,11 @@ pub(super) const SANITY: &[Row] = &[
         about: About::Kernel,
         title: "the UUID is zero",
         test: |f| f.at(f.sb.uuid.0 == [0; 16], "uuid", || "uuid is all zeros".into()),
-        effects: &[refuse(ALWAYS, NEVER, "\"Filesystem has null UUID - can't mount\", EINVAL, unless mounted with nouuid")],
+        effects: &[refuse(
+            ALWAYS,
+            NEVER,
+            "\"Filesystem has null UUID - can't mount\", EINVAL, unless mounted with nouuid",
+        )],
         explanation: "The kernel keeps a list of mounted UUIDs and does not take zero for one.",
         advice: "Mount with -o nouuid, or give it a UUID with xfs_admin -U generate.",
         source: "xfs_mount.c:xfs_uuid_mount",
@@ -223,7 +242,11 @@ pub(super) const SANITY: &[Row] = &[
         about: About::Kernel,
         title: "marked read-only",
         test: |f| f.at(f.sb.flags & 1 != 0, "flags", || format!("flags {:#x} has 1", f.sb.flags)),
-        effects: &[read_only(ALWAYS, NEVER, "\"cannot mount a read-only filesystem as read-write\", EROFS; read-only works")],
+        effects: &[read_only(
+            ALWAYS,
+            NEVER,
+            "\"cannot mount a read-only filesystem as read-write\", EROFS; read-only works",
+        )],
         explanation: "Bit 0 of flags says that the file system may not be written.",
         advice: "Mount with -o ro, or clear the bit with xfs_db.",
         source: "xfs_super.c:xfs_finish_flags",
@@ -237,7 +260,13 @@ pub(super) const SANITY: &[Row] = &[
         title: "quota flags of the other format",
         test: |f| {
             let wrong = f.sb.qflags & if f.v5() { 0x0030 } else { 0x0780 };
-            f.at(wrong != 0, "qflags", || format!("qflags {:#x} has {wrong:#x}, which belongs to {}", f.sb.qflags, if f.v5() { "V4" } else { "V5" }))
+            f.at(wrong != 0, "qflags", || {
+                format!(
+                    "qflags {:#x} has {wrong:#x}, which belongs to {}",
+                    f.sb.qflags,
+                    if f.v5() { "V4" } else { "V5" }
+                )
+            })
         },
         effects: &[refuse(v(3, 13), NEVER, "EFSCORRUPTED (Structure needs cleaning)").also(&[by(3, 12, 10)])],
         explanation: "V4 keeps one pair of bits for group and project quota, V5 a pair for each. 3.11 refuses it only where both kinds are mixed.",
@@ -254,7 +283,9 @@ pub(super) const SANITY: &[Row] = &[
         test: |f| {
             let right = (64 * u64::from(f.sb.inodesize)).checked_shr(f.sb.blocklog.into()).unwrap_or(0);
             let bad = f.v5() && f.incompat(2) && u64::from(f.sb.inoalignmt.0) != right;
-            f.at(bad, "inoalignmt", || format!("inoalignmt is {}, a chunk of 64 inodes has {right} blocks", f.sb.inoalignmt))
+            f.at(bad, "inoalignmt", || {
+                format!("inoalignmt is {}, a chunk of 64 inodes has {right} blocks", f.sb.inoalignmt)
+            })
         },
         effects: &[refuse(v(4, 2), NEVER, "\"Inode block alignment must match chunk size for sparse inodes\", EINVAL")],
         explanation: "With sparse chunks whole chunks must be aligned to their own size, or records of the inode btree could overlap.",
@@ -274,15 +305,19 @@ pub(super) const SANITY: &[Row] = &[
             }
             let (align, whole) = (f.sb.spino_align.0, f.sb.inoalignmt.0);
             if !f.incompat(2) {
-                return f.at(align != 0, "spino_align", || format!("spino_align is {align} without sparse inode chunks"));
+                return f
+                    .at(align != 0, "spino_align", || format!("spino_align is {align} without sparse inode chunks"));
             }
             let scaled = 8192u32.saturating_mul(u32::from(f.sb.inodesize) / 256);
             let cluster = if whole >= scaled >> f.sb.blocklog { scaled } else { 8192 };
             let right = cluster >> f.sb.blocklog;
-            f.at(align != right, "spino_align", || format!("spino_align is {align}, an inode cluster has {right} blocks"))
+            f.at(align != right, "spino_align", || {
+                format!("spino_align is {align}, an inode cluster has {right} blocks")
+            })
         },
         effects: &[
-            refuse(v(4, 2), NEVER, "\"Sparse inode block alignment must match cluster size\", EINVAL").only(|f, _| f.incompat(2)),
+            refuse(v(4, 2), NEVER, "\"Sparse inode block alignment must match cluster size\", EINVAL")
+                .only(|f, _| f.incompat(2)),
             refuse(v(6, 13), NEVER, "EINVAL").also(&[by(6, 12, 117)]).only(|f, _| !f.incompat(2)),
         ],
         explanation: "A sparse chunk is allocated cluster by cluster; the field must say how large one is, and be 0 without the feature.",
@@ -300,7 +335,11 @@ pub(super) const SANITY: &[Row] = &[
             let (one, two) = (f.sb.features2, f.sb.bad_features2);
             f.at(one != two, "bad_features2", || format!("features2 {one:#x}, bad_features2 {two:#x}"))
         },
-        effects: &[note(ALWAYS, NEVER, "both are joined with the message \"correcting sb_features alignment problem\", and written back when mounted read-write; kernels before 2.6.25 read one of them only")],
+        effects: &[note(
+            ALWAYS,
+            NEVER,
+            "both are joined with the message \"correcting sb_features alignment problem\", and written back when mounted read-write; kernels before 2.6.25 read one of them only",
+        )],
         explanation: "Some machines once padded the superblock, so the word stood 4 bytes later; both places are kept equal since.",
         advice: "Nothing; xfs_repair makes them equal.",
         source: "xfs_mount.c:xfs_mountfs (2.6.24, 2.6.32, 7.2)",

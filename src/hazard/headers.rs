@@ -128,7 +128,7 @@ pub(super) const ROWS: &[Row] = &[
         advice: "Use 4.5 or later; xfs_repair rebuilds the list from slot 0.",
         source: "96f859d52bcb (4.5; packed in 4.4.155 too, 4.3 not)",
         confidence: Confidence::Confirmed,
-        fire: "xfs_db -x -c 'agf 0' -c 'write -d fllast 117' and flcount to match (neighbour: untouched)",
+        fire: "xfs_db -x -c 'agf 0' -c 'write -d flfirst 115' -c 'write -d fllast 118' -c 'write -d flcount 4' (neighbour: untouched)",
     },
     Row {
         id: "primary-sb-smaller-than-copies",

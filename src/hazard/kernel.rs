@@ -295,7 +295,13 @@ mod tests {
                     # CONFIG_XFS_RT is not set\n# CONFIG_XFS_SUPPORT_V4 is not set\nCONFIG_XFS_SUPPORT_ASCII_CI=y\n\
                     CONFIG_TRANSPARENT_HUGEPAGE=y\n";
         let config = Config::parse(text, "config-x").expect("a configuration");
-        let right = Config { from: Some("config-x".into()), rt: false, v4: Some(false), ascii_ci: Some(true), ..Config::default() };
+        let right = Config {
+            from: Some("config-x".into()),
+            rt: false,
+            v4: Some(false),
+            ascii_ci: Some(true),
+            ..Config::default()
+        };
         assert_eq!(config, right);
         let config = Config::parse("CONFIG_X86_32=y\nCONFIG_XFS_FS=y\n", "c").expect("a configuration");
         assert!(!config.bits64 && !config.rt && config.v4.is_none());

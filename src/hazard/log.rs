@@ -2,7 +2,9 @@
 
 use super::kernel::{ALWAYS, NEVER, since, v};
 use super::minlog::minimum_log_blocks;
-use super::{About, Answer, Confidence, Facts, Kernel, LogState, Modes, Row, Severity, Stable, danger, effect, note, refuse};
+use super::{
+    About, Answer, Confidence, Facts, Kernel, LogState, Modes, Row, Severity, Stable, danger, effect, note, refuse,
+};
 
 /// The tests of log geometry moved into the superblock verifier in 6.5; 6.1.112 took that.
 const VERIFIER: &[Stable] = &[since(6, 1, 112)];
@@ -32,8 +34,7 @@ pub(super) const ROWS: &[Row] = &[
         test: |f| match minimum_log_blocks(f) {
             None => Answer::No,
             Some(least) => f.at(u64::from(f.sb.logblocks.0) < least && f.sb.logblocks.0 > 0, "logblocks", || {
-                let about = if f.rt() && f.features.has_metadir() { "about " } else { "" };
-                format!("logblocks is {}, 7.2 needs {about}{least}", f.sb.logblocks)
+                format!("logblocks is {}, 7.2 needs {least}", f.sb.logblocks)
             }),
         },
         effects: &[

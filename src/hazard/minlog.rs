@@ -32,6 +32,9 @@ struct Sizes {
     rmap: bool,
     reflink: bool,
     rt: bool,
+    zoned: bool,
+    rt_rmap: u128,
+    rt_refcount: u128,
     parent: bool,
     metadir: bool,
     long_header: u128,
@@ -87,7 +90,8 @@ impl Sizes {
             }
             height
         };
-        let (data, attr) = if f.features.has_nrext64() { ((1 << 48) - 1, (1 << 32) - 1) } else { ((1 << 31) - 1, (1 << 15) - 1) };
+        let (data, attr) =
+            if f.features.has_nrext64() { ((1 << 48) - 1, (1 << 32) - 1) } else { ((1 << 31) - 1, (1 << 15) - 1) };
         let mut raw = 8192u128;
         if v5 {
             let scaled = raw * (u128::from(sb.inodesize) / 256);
@@ -95,7 +99,33 @@ impl Sizes {
                 raw = scaled;
             }
         }
+        // Btrees of realtime groups root in an inode of the data device, which bounds their height.
+        let capacity = |limits: (u128, u128)| {
+            let (mut node, mut left, mut height) = (2u128, u128::from(sb.dblocks.0).saturating_sub(1), 1);
+            while node < left {
+                left -= node;
+                node *= limits.1.max(2);
+                height += 1;
+            }
+            height
+        };
+        let grouped = f.rt() && f.features.has_metadir();
+        let (rmap_rt, refcount_rt) = (limits(72, 24, 48), limits(72, 12, 12));
+        let group = u128::from(sb.rgextents) * u128::from(sb.rextsize);
+        let rt_rmap = match (grouped && rmap, reflink) {
+            (false, _) => 0,
+            (true, true) => capacity(rmap_rt) + 1,
+            (true, false) => capacity(rmap_rt).min(levels(rmap_rt, group)) + 1,
+        };
+        let rt_refcount = if grouped && reflink {
+            capacity(refcount_rt).min(levels(refcount_rt, u128::from(sb.rgextents))) + 1
+        } else {
+            0
+        };
         Self {
+            zoned: f.features.has_zoned(),
+            rt_rmap,
+            rt_refcount,
             block,
             sector: u128::from(sb.sectsize),
             inode: u128::from(sb.inodesize),
@@ -137,7 +167,9 @@ impl Sizes {
     }
     fn rt_blocks(&self, n: u128) -> u128 {
         let header = if self.metadir { 48 } else { 0 };
-        n * ((((1 << 21) - 1) / self.rextsize).div_ceil(8 * (self.block - header)) + 1)
+        let per_block = 8 * (self.block - header);
+        let bitmap = if self.zoned { 0 } else { (((1u128 << 21) - 1) / self.rextsize).div_ceil(per_block) };
+        (n * (bitmap + 1)).max(n * (2 * self.rt_rmap).saturating_sub(1))
     }
     /// Blocks a btree grows by when `blocks` are added at a height of `levels`.
     fn extended(&self, blocks: u128, levels: u128) -> u128 {
@@ -157,11 +189,16 @@ impl Sizes {
         let chunk_free = r(af(1), bs) + r(self.chunk, 0);
         let efi = |n| r(2 * n + 1, se) + r(af(n), bs);
         let rt_efi = |n| if self.rt { r(2 * n + 1, se) + r(self.rt_blocks(n), bs) + r(af(n), bs) } else { 0 };
-        let refc = |n| if self.reflink { r(n, se) + r(self.refcount_blocks(n), bs) } else { 0 };
+        let refc = |n| {
+            let data = if self.reflink { r(n, se) + r(self.refcount_blocks(n), bs) } else { 0 };
+            let rt = if self.rt_refcount > 0 { ino(1) + r(n * (2 * self.rt_refcount - 1), bs) } else { 0 };
+            data.max(rt)
+        };
         let data = self.data;
         let write = |old: bool| {
             let first = ino(1) + r(data, bs) + r(3, se) + r(af(2), bs);
-            let rt = if self.rt { ino(1) + r(data, bs) + r(3, se) + r(self.rt_blocks(1), bs) + r(af(1), bs) } else { 0 };
+            let rt =
+                if self.rt { ino(1) + r(data, bs) + r(3, se) + r(self.rt_blocks(1), bs) + r(af(1), bs) } else { 0 };
             let third = r(5, se) + r(af(2), bs);
             if old {
                 let more = if self.reflink { r(self.refcount_blocks(2), bs) } else { 0 };
@@ -200,8 +237,7 @@ impl Sizes {
         let rename = DQUOT
             + (replace + 2 * link).max(2 * replace)
             + (ino(5) + r(2 * dir, bs)).max(efi(3)).max(parent(attr_set.max(attr_rm)));
-        let create =
-            DQUOT + link + ialloc.max(ino(2) + r(1, se) + bs + r(dir, bs) + finobt).max(parent(attr_set));
+        let create = DQUOT + link + ialloc.max(ino(2) + r(1, se) + bs + r(dir, bs) + finobt).max(parent(attr_set));
         let table = vec![
             (write(old), counts),
             (truncate(old), counts),
@@ -238,7 +274,9 @@ impl Sizes {
 /// The smallest log in blocks that 7.2 mounts with this superblock; `None` where its sizes do not hold.
 pub fn minimum_log_blocks(f: &Facts) -> Option<u64> {
     let impossible = f.sb.blocksize < 1024 && (f.v5() || f.features.has_rmapbt());
-    if !f.sizes_hold() || impossible || f.sb.logsunit > 256 << 10 {
+    // Reverse mapping beside a classic section, which 7.2 alone lets through, makes its arithmetic wrap.
+    let wraps = f.classic_rt() && f.features.has_rmapbt();
+    if !f.sizes_hold() || impossible || wraps || f.sb.logsunit > 256 << 10 {
         return None;
     }
     let sizes = Sizes::new(f);

@@ -304,9 +304,9 @@ pub fn rows() -> impl Iterator<Item = &'static Row> {
 
 /// The row with that id, or with that name among its references.
 pub fn row(id: &str) -> Option<&'static Row> {
-    rows().find(|row| row.id == id).or_else(|| {
-        rows().find(|row| row.refs.split(", ").any(|name| name.eq_ignore_ascii_case(id)))
-    })
+    rows()
+        .find(|row| row.id == id)
+        .or_else(|| rows().find(|row| row.refs.split(", ").any(|name| name.eq_ignore_ascii_case(id))))
 }
 
 /// The answers of all rows about one image.
@@ -427,7 +427,8 @@ impl<'a> Evaluation<'a> {
             Severity::Ro => 1,
             Severity::Danger | Severity::Note => 2,
         });
-        let dangerous = reasons.iter().any(|a| a.effect.severity == Severity::Danger && a.effect.modes.meets(Modes::RW));
+        let dangerous =
+            reasons.iter().any(|a| a.effect.severity == Severity::Danger && a.effect.modes.meets(Modes::RW));
         let mount = if modes.meets(Modes::RW) {
             if dangerous { Mount::Hazard } else { Mount::Rw }
         } else if modes.meets(Modes::RO) {

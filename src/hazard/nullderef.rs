@@ -66,15 +66,8 @@ fn bitmap_end(f: &Facts) -> Answer {
     })
 }
 
-const BITMAP_END_FIXED: &[super::Stable] = &[
-    since(4, 4, 241),
-    since(4, 9, 241),
-    since(4, 14, 203),
-    since(4, 19, 153),
-    since(5, 4, 73),
-    since(5, 8, 17),
-    since(5, 9, 2),
-];
+const END_FIXED_EARLY: &[super::Stable] = &[since(4, 4, 241), since(4, 9, 241), since(4, 14, 203)];
+const END_FIXED: &[super::Stable] = &[since(4, 19, 153), since(5, 4, 73), since(5, 8, 17), since(5, 9, 2)];
 const OOPS: &str = "the block behind the bitmap is looked up in an AG that does not exist: null pointer oops in _xfs_buf_find, the machine stops writing";
 const EIO: &str = "the block behind the bitmap is read past the end of the device: EIO to the writer, shutdown if the transaction had changed something";
 
@@ -88,7 +81,12 @@ fn needs_rt_inodes(f: &Facts) -> Answer {
 }
 
 const FILE_BEYOND: &[Effect] = &[
-    danger(v26(37), v(3, 8), "freeing it walks past the bitmap: null pointer oops in _xfs_buf_find or EIO, as rt-bitmap-end-scan").fixed(&[since(3, 7, 6)]),
+    danger(
+        v26(37),
+        v(3, 8),
+        "freeing it walks past the bitmap: null pointer oops in _xfs_buf_find or EIO, as rt-bitmap-end-scan",
+    )
+    .fixed(&[since(3, 7, 6)]),
     danger(ALWAYS, v(4, 17), "freeing it walks past the bitmap: EIO or EFSCORRUPTED, shutdown"),
     danger(v(4, 17), NEVER, "the inode fails its checks: EFSCORRUPTED, the file cannot be read"),
 ];
@@ -141,9 +139,9 @@ pub(super) const ROWS: &[Row] = &[
             danger(v26(37), v(3, 8), EIO).fixed(&[since(3, 7, 6)]),
             danger(ALWAYS, v26(37), "the block behind the bitmap is read as block -1: EIO to the writer"),
             danger(v(3, 8), v(4, 18), "the lookup of the block behind the bitmap is refused: EIO or ENOMEM to the writer, shutdown if the transaction had changed something")
-                .fixed(BITMAP_END_FIXED)
+                .fixed(END_FIXED_EARLY)
                 .also(&[since(3, 7, 6)]),
-            danger(v(4, 18), v(5, 10), "the block behind the bitmap is noticed as a hole: EFSCORRUPTED to the writer, shutdown if the transaction had changed something").fixed(BITMAP_END_FIXED),
+            danger(v(4, 18), v(5, 10), "the block behind the bitmap is noticed as a hole: EFSCORRUPTED to the writer, shutdown if the transaction had changed something").fixed(END_FIXED),
         ],
         explanation: "The realtime allocator does not shorten a request to the end of the section: while it checks the last run of \
             free extents it fetches the next bitmap block, and when the number of extents is a multiple of the bits in a \
@@ -276,13 +274,23 @@ pub(super) const ROWS: &[Row] = &[
     },
 ];
 
-const OOPS_HOLE: &str = "the missing block is looked up in an AG that does not exist: null pointer oops in _xfs_buf_find";
+const OOPS_HOLE: &str =
+    "the missing block is looked up in an AG that does not exist: null pointer oops in _xfs_buf_find";
 
 const OUTSIDE: [Effect; 3] = [
-        danger(v26(37), v(3, 8), "null pointer oops in _xfs_buf_find where the block number leads to an AG that does not exist").fixed(&[since(3, 7, 6)]),
-        danger(ALWAYS, v(4, 17), "the block cannot be read: EIO or ENOMEM, shutdown if the transaction had changed something"),
-        danger(v(4, 17), NEVER, "the inode or block fails its checks: EFSCORRUPTED, its contents cannot be reached"),
-    ];
+    danger(
+        v26(37),
+        v(3, 8),
+        "null pointer oops in _xfs_buf_find where the block number leads to an AG that does not exist",
+    )
+    .fixed(&[since(3, 7, 6)]),
+    danger(
+        ALWAYS,
+        v(4, 17),
+        "the block cannot be read: EIO or ENOMEM, shutdown if the transaction had changed something",
+    ),
+    danger(v(4, 17), NEVER, "the inode or block fails its checks: EFSCORRUPTED, its contents cannot be reached"),
+];
 
 #[cfg(test)]
 mod tests {

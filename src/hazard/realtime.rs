@@ -25,7 +25,10 @@ fn mismatch(f: &Facts) -> Option<(&'static str, String)> {
     }
     let right = sb.rblocks.0.checked_div(sb.rextsize.into())?;
     if extents != right || extents == 0 {
-        return Some(("rextents", format!("rextents is {extents}, rblocks {} / rextsize {} is {right}", sb.rblocks, sb.rextsize)));
+        return Some((
+            "rextents",
+            format!("rextents is {extents}, rblocks {} / rextsize {} is {right}", sb.rblocks, sb.rextsize),
+        ));
     }
     let log = high_bit(extents)?;
     if u32::from(sb.rextslog) != log {
@@ -96,10 +99,16 @@ fn groups(f: &Facts) -> Option<(&'static str, String)> {
     }
     let count = sb.rextents.0.div_ceil(sb.rgextents.into());
     if u64::from(sb.rgcount) != count {
-        return Some(("rgcount", format!("rgcount is {}, rextents {} need {count} groups of {}", sb.rgcount, sb.rextents, sb.rgextents)));
+        return Some((
+            "rgcount",
+            format!("rgcount is {}, rextents {} need {count} groups of {}", sb.rgcount, sb.rextents, sb.rgextents),
+        ));
     }
     if !f.incompat(0x40) {
-        return Some(("features_incompat", format!("features_incompat {:#x} has metadir without exchange (0x40)", f.features.incompat)));
+        return Some((
+            "features_incompat",
+            format!("features_incompat {:#x} has metadir without exchange (0x40)", f.features.incompat),
+        ));
     }
     let blocks = u64::from(sb.rgextents).saturating_mul(sb.rextsize.into());
     let log = high_bit(blocks.saturating_sub(1)).map_or(0, |bit| bit.saturating_add(1));
@@ -123,7 +132,11 @@ fn zoned(f: &Facts) -> Option<(&'static str, String)> {
             "rblocks",
             format!("rtreserved is {reserved}, rblocks {}", sb.rblocks),
         ),
-        (f.ro_compat(4), "features_ro_compat", format!("features_ro_compat {:#x} has reflink (0x4)", f.features.ro_compat)),
+        (
+            f.ro_compat(4),
+            "features_ro_compat",
+            format!("features_ro_compat {:#x} has reflink (0x4)", f.features.ro_compat),
+        ),
         (sb.rextsize != 1, "rextsize", format!("rextsize is {}, must be 1", sb.rextsize)),
         (sb.rbmblocks.0 != 0, "rbmblocks", format!("rbmblocks is {}, must be 0", sb.rbmblocks)),
         (
@@ -136,11 +149,7 @@ fn zoned(f: &Facts) -> Option<(&'static str, String)> {
             "features_ro_compat",
             format!("features_ro_compat {:#x} lacks rmapbt (0x2)", f.features.ro_compat),
         ),
-        (
-            f.features.has_metadir() && sb.rgcount < 5,
-            "rgcount",
-            format!("{} zones, 5 are needed", sb.rgcount),
-        ),
+        (f.features.has_metadir() && sb.rgcount < 5, "rgcount", format!("{} zones, 5 are needed", sb.rgcount)),
     ];
     tests.into_iter().find_map(|(bad, field, text)| bad.then_some((field, text)))
 }
@@ -152,12 +161,17 @@ fn found(f: &Facts, found: Option<(&'static str, String)>) -> Answer {
     }
 }
 
+/// Are the inode numbers of bitmap and summary in the superblock out of use (realtime groups, zones)?
+fn grouped(f: &Facts) -> bool {
+    f.features.has_metadir() || f.features.has_zoned()
+}
+
 /// Inode numbers of bitmap and summary that lead nowhere.
 fn lost_inode(f: &Facts) -> Answer {
     let shift = u32::from(f.sb.agblklog).saturating_add(u32::from(f.sb.inopblog));
     for (field, ino) in [("rbmino", f.sb.rbmino), ("rsumino", f.sb.rsumino)] {
         let outside = ino.0.checked_shr(shift).unwrap_or(0) >= u64::from(f.sb.agcount.0);
-        if !f.copy && !f.features.has_metadir() && !ino.is_null() && (ino.0 == 0 || outside) {
+        if !f.copy && !grouped(f) && !ino.is_null() && (ino.0 == 0 || outside) {
             return f.at(true, field, || format!("{field} is {ino}: no such inode"));
         }
     }
@@ -166,7 +180,9 @@ fn lost_inode(f: &Facts) -> Answer {
 
 fn null_inode(f: &Facts) -> Answer {
     let null = f.sb.rbmino.is_null() || f.sb.rsumino.is_null();
-    f.at(!f.copy && !f.features.has_metadir() && null, "rbmino", || format!("rbmino {:#x}, rsumino {:#x}", f.sb.rbmino.0, f.sb.rsumino.0))
+    f.at(!f.copy && !grouped(f) && null, "rbmino", || {
+        format!("rbmino {:#x}, rsumino {:#x}", f.sb.rbmino.0, f.sb.rsumino.0)
+    })
 }
 
 pub(super) const ROWS: &[Row] = &[

@@ -42,8 +42,17 @@ pub(super) const ROWS: &[Row] = &[
         title: "a directory hands down the realtime flag, but there is no realtime section",
         test: |f| unless(f.rt(), DIRECTORIES),
         effects: &[
-            danger(ALWAYS, v(4, 14), "a new file in that directory becomes realtime, and fsync of it oopses (null pointer)").fixed(&[since(4, 13, 2), by(4, 4, 155), by(4, 9, 337)]),
-            danger(ALWAYS, v(5, 10), "a new file in that directory becomes realtime, and after the next mount it cannot be opened (EFSCORRUPTED): its data is lost"),
+            danger(
+                ALWAYS,
+                v(4, 14),
+                "a new file in that directory becomes realtime, and fsync of it oopses (null pointer)",
+            )
+            .fixed(&[since(4, 13, 2), by(4, 4, 155), by(4, 9, 337)]),
+            danger(
+                ALWAYS,
+                v(5, 10),
+                "a new file in that directory becomes realtime, and after the next mount it cannot be opened (EFSCORRUPTED): its data is lost",
+            ),
         ],
         explanation: "New files take the flag from their directory without a look at whether there is a realtime section, until 5.10. Any user who may \
             set the flag on a directory can cause it, so kernels before 4.14 are at risk with every file system.",
@@ -85,7 +94,10 @@ pub(super) const ROWS: &[Row] = &[
         about: About::Kernel,
         title: "a realtime file with an extent size hint that is no multiple of the realtime extent",
         test: rt_files,
-        effects: &[danger(v(4, 18), NEVER, "the file cannot be opened: EFSCORRUPTED"), note(ALWAYS, v(4, 18), "tolerated")],
+        effects: &[
+            danger(v(4, 18), NEVER, "the file cannot be opened: EFSCORRUPTED"),
+            note(ALWAYS, v(4, 18), "tolerated"),
+        ],
         explanation: "The inode check of 4.18 and later refuses such a hint.",
         advice: "Copy the file on a kernel before 4.18, or xfs_repair.",
         source: "7d71a671a2d9; xfs_inode_buf.c (4.17.0 no, 4.19.40 yes)",
@@ -98,7 +110,11 @@ pub(super) const ROWS: &[Row] = &[
         about: About::Kernel,
         title: "a realtime file with the shared flag",
         test: rt_files,
-        effects: &[danger(v(4, 9), NEVER, "the file cannot be opened: EFSCORRUPTED (6.14 and later take it with realtime groups and shared extents)")],
+        effects: &[danger(
+            v(4, 9),
+            NEVER,
+            "the file cannot be opened: EFSCORRUPTED (6.14 and later take it with realtime groups and shared extents)",
+        )],
         explanation: "Realtime files cannot share extents without realtime groups.",
         advice: "xfs_repair.",
         source: "xfs_inode_buf.c:xfs_dinode_verify (4.9.45, 7.2)",
@@ -111,7 +127,11 @@ pub(super) const ROWS: &[Row] = &[
         about: About::Kernel,
         title: "a realtime file with an extent that does not begin at a realtime extent",
         test: rt_files,
-        effects: &[note(ALWAYS, NEVER, "freeing it may free the wrong realtime extent or shut the file system down; not run")],
+        effects: &[note(
+            ALWAYS,
+            NEVER,
+            "freeing it may free the wrong realtime extent or shut the file system down; not run",
+        )],
         explanation: "Only a split between written and unwritten may lie inside a realtime extent.",
         advice: "Run check; copy the file.",
         source: "comments of xfs_bmap.c:xfs_bunmapi (3.6.0)",
@@ -124,7 +144,11 @@ pub(super) const ROWS: &[Row] = &[
         about: About::Kernel,
         title: "a damaged inode that is read at mount",
         test: |_| Answer::Unknown("not looked at yet: the inodes of the root directory and of metadata decide".into()),
-        effects: &[refuse(ALWAYS, NEVER, "\"Metadata corruption detected\", EFSCORRUPTED: the root directory, the realtime or the quota inodes cannot be read")],
+        effects: &[refuse(
+            ALWAYS,
+            NEVER,
+            "\"Metadata corruption detected\", EFSCORRUPTED: the root directory, the realtime or the quota inodes cannot be read",
+        )],
         explanation: "At mount the root directory and the inodes of metadata are loaded, with norecovery too.",
         advice: "Run check; xfs_repair makes a new root directory.",
         source: "xfs_mount.c:xfs_mountfs; run on 5.10, 6.1, 6.12, 7.2",
@@ -137,7 +161,14 @@ pub(super) const ROWS: &[Row] = &[
         about: About::Kernel,
         title: "case-insensitive directories with names beyond ASCII",
         test: |f| unless(f.sb.versionnum & 0x4000 == 0, DIRECTORIES),
-        effects: &[note(ALWAYS, v(6, 4), "such names are hashed otherwise than tools do: a file that xfs_repair \"corrected\" is not found any more"), note(v(6, 4), NEVER, "kernel and tools agree on the hash")],
+        effects: &[
+            note(
+                ALWAYS,
+                v(6, 4),
+                "such names are hashed otherwise than tools do: a file that xfs_repair \"corrected\" is not found any more",
+            ),
+            note(v(6, 4), NEVER, "kernel and tools agree on the hash"),
+        ],
         explanation: "Kernels before 6.4 fold bytes of 0x80 and more with their own table, xfsprogs before 6.4 with the C library's.",
         advice: "Use names of ASCII only, or 6.4 and later for both.",
         source: "xfs_ascii_ci_xfrm (6.2.1 none, 6.4.6 yes)",
@@ -150,7 +181,11 @@ pub(super) const ROWS: &[Row] = &[
         about: About::Tools,
         title: "counters of superblock copies",
         test: |_| Answer::Unknown("no image decides this: copies are only written when the geometry changes".into()),
-        effects: &[note(ALWAYS, NEVER, "counters, quota flags and inprogress of copies differ from the primary's on every file system")],
+        effects: &[note(
+            ALWAYS,
+            NEVER,
+            "counters, quota flags and inprogress of copies differ from the primary's on every file system",
+        )],
         explanation: "A tool that compares copies must leave these fields out.",
         advice: "Nothing.",
         source: "xfs_sb.c:xfs_validate_sb_write",
@@ -162,8 +197,16 @@ pub(super) const ROWS: &[Row] = &[
         refs: "G-12",
         about: About::Kernel,
         title: "the root inode is not where it would be with another stripe unit",
-        test: |_| Answer::Unknown("no image decides this: it matters only when the mount option sunit= gives a new value".into()),
-        effects: &[note(v(5, 7), NEVER, "\"Cannot change stripe alignment; would require moving root inode.\": the new value is left out")],
+        test: |_| {
+            Answer::Unknown(
+                "no image decides this: it matters only when the mount option sunit= gives a new value".into(),
+            )
+        },
+        effects: &[note(
+            v(5, 7),
+            NEVER,
+            "\"Cannot change stripe alignment; would require moving root inode.\": the new value is left out",
+        )],
         explanation: "The root inode's place follows from the stripe unit at mkfs, and xfs_repair relies on it. First seen in 5.7, absent in 5.4.",
         advice: "Leave sunit= out.",
         source: "13eaec4b2adf; xfs_mount.c:xfs_check_new_dalign (5.4.0 no, 5.7.14 yes)",
@@ -177,7 +220,11 @@ pub(super) const ROWS: &[Row] = &[
         title: "attr2, noattr2, ikeep, noikeep in fstab",
         test: |_| Answer::Unknown("no image decides this: the mount options do".into()),
         effects: &[
-            note(v(6, 18), NEVER, "ignored with a warning (6.18.0 and 6.18.1 were not seen: a release candidate refused them)"),
+            note(
+                v(6, 18),
+                NEVER,
+                "ignored with a warning (6.18.0 and 6.18.1 were not seen: a release candidate refused them)",
+            ),
             note(ALWAYS, v(6, 18), "taken; noattr2 with V5 is refused (EINVAL)"),
         ],
         explanation: "The options lost their meaning. Inodes written with noattr2 stay readable.",

@@ -91,8 +91,7 @@ pub fn catalogue() -> String {
          `note` worth knowing. Versions are upstream releases; a range ends before its second number, and stable releases that stand \
          out of it are named. Where ranges overlap, the first that applies counts.\n\n",
     );
-    let groups =
-        [(About::Kernel, "Kernels"), (About::Grub, "GRUB"), (About::Tools, "Tools of xfsprogs")];
+    let groups = [(About::Kernel, "Kernels"), (About::Grub, "GRUB"), (About::Tools, "Tools of xfsprogs")];
     for (about, title) in groups {
         let _ = writeln!(out, "## {title}\n\n| id | known as | severity | condition |\n|---|---|---|---|");
         for row in rows().filter(|row| row.about == about) {

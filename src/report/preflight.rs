@@ -1,8 +1,8 @@
 //! The answer of `preflight`: verdicts by kernel, boot loaders and tools, the realtime section, advice. As text for a
 //! person who is tired, and as JSON lines.
 
-use super::text::size;
 use super::explain::range_of;
+use super::text::size;
 use super::wrap::{list, wrapped};
 use crate::hazard::{
     About, Answer, Applied, Evaluation, Facts, GRUBS, Kernel, LogState, Modes, Mount, Row, Severity, Verdict, Version,
@@ -150,7 +150,9 @@ fn what_it_is(f: &Facts) -> String {
     let names: Vec<&str> = f
         .features
         .names()
-        .filter(|bit| f.v5() && matches!(bit.word.field(), "features_incompat" | "features_ro_compat" | "features_log_incompat"))
+        .filter(|bit| {
+            f.v5() && matches!(bit.word.field(), "features_incompat" | "features_ro_compat" | "features_log_incompat")
+        })
         .map(|bit| bit.name)
         .collect();
     let features = if names.is_empty() { String::new() } else { format!("; features {}", names.join(" ")) };
@@ -200,9 +202,12 @@ fn reason(out: &mut String, applied: &Applied<'_>) {
         other => other.name(),
     };
     out.push_str(&wrapped(&format!("{severity} {}: {}", row.id, row.title), WIDTH, "", "  "));
-    for (what, text) in
-        [("here", &*evidence.text), ("what happens", effect.outcome), ("why", row.explanation), ("what to do", row.advice)]
-    {
+    for (what, text) in [
+        ("here", &*evidence.text),
+        ("what happens", effect.outcome),
+        ("why", row.explanation),
+        ("what to do", row.advice),
+    ] {
         let lead = format!("  {:<15}", format!("{what}:"));
         out.push_str(&wrapped(text, WIDTH, &lead, &" ".repeat(17)));
     }
@@ -264,7 +269,8 @@ fn by_kernel(out: &mut String, evaluation: &Evaluation<'_>, kernels: &[Kernel], 
             let on = |v: &Verdict<'_>| v.notes.iter().any(|n| n.row.id == row.id);
             let wanted: Vec<bool> = verdicts.iter().map(on).collect();
             let last = verdicts.iter().rev().find_map(|v| v.notes.iter().find(|n| n.row.id == row.id))?;
-            let where_ = if wanted.iter().all(|w| *w) { String::new() } else { format!(" [{}]", ranges(&names, &wanted)) };
+            let where_ =
+                if wanted.iter().all(|w| *w) { String::new() } else { format!(" [{}]", ranges(&names, &wanted)) };
             Some(format!("{}{where_}: {}; {}", row.id, last.evidence.text, last.effect.outcome))
         })
         .collect();
@@ -337,7 +343,9 @@ fn realtime(out: &mut String, evaluation: &Evaluation<'_>) {
         .filter(|(row, _)| about_realtime(row) && row.severity() >= Severity::Refuse)
         .filter_map(|(row, answer)| match answer {
             // The danger of every section on old kernels is no fault of this one.
-            Answer::Yes(evidence) if row.id != "rt-uninitialised-nmap" => Some(format!("{}: {}", row.id, evidence.text)),
+            Answer::Yes(evidence) if row.id != "rt-uninitialised-nmap" => {
+                Some(format!("{}: {}", row.id, evidence.text))
+            }
             _ => None,
         })
         .collect();
@@ -346,16 +354,15 @@ fn realtime(out: &mut String, evaluation: &Evaluation<'_>) {
         let _ = writeln!(out, "Realtime section: {state}");
         let mut text = "no realtime section; nothing to trigger: files cannot be realtime".to_owned();
         if !f.v5() {
-            text.push_str(". If one is added, kernels 3.2 to 3.5 are unsafe for any realtime write (rt-uninitialised-nmap)");
+            text.push_str(
+                ". If one is added, kernels 3.2 to 3.5 are unsafe for any realtime write (rt-uninitialised-nmap)",
+            );
         }
         out.push_str(&wrapped(&text, WIDTH, "  ", "  "));
     } else {
         let _ = writeln!(out, "Realtime section: {}", if bad.is_empty() { "sound" } else { "NOT SOUND" });
         out.push_str(&wrapped(&section(f), WIDTH, "  ", "    "));
-        let _ = writeln!(
-            out,
-            "  the bitmap and summary themselves, and realtime files, were not looked at"
-        );
+        let _ = writeln!(out, "  the bitmap and summary themselves, and realtime files, were not looked at");
     }
     for text in bad {
         out.push_str(&wrapped(&text, WIDTH, "  ", "    "));
@@ -381,12 +388,21 @@ fn section(f: &Facts) -> String {
         sb.rextsize
     );
     if f.features.has_zoned() {
-        let place = if f.internal_rt() { format!("on the data device from block {}", f.zoned.0) } else { "on its own device".into() };
-        let _ = write!(text, "; zoned, {place}, {} zones of {} extents, {} blocks kept back", sb.rgcount, sb.rgextents, f.zoned.1);
+        let place = if f.internal_rt() {
+            format!("on the data device from block {}", f.zoned.0)
+        } else {
+            "on its own device".into()
+        };
+        let _ = write!(
+            text,
+            "; zoned, {place}, {} zones of {} extents, {} blocks kept back",
+            sb.rgcount, sb.rgextents, f.zoned.1
+        );
         return text;
     }
     if f.features.has_metadir() {
-        let _ = write!(text, "; {} groups of {} extents, bitmap of {} blocks each", sb.rgcount, sb.rgextents, sb.rbmblocks);
+        let _ =
+            write!(text, "; {} groups of {} extents, bitmap of {} blocks each", sb.rgcount, sb.rgextents, sb.rbmblocks);
         return text;
     }
     let levels = u64::from(sb.rextslog).saturating_add(1);
@@ -443,7 +459,8 @@ fn advice(out: &mut String, evaluation: &Evaluation<'_>, kernels: &[Kernel], ver
     }
     let f = evaluation.facts;
     if f.log == LogState::Dirty {
-        say("Mount it once on a kernel that takes it, and unmount, so that the log is recovered; then ask again.".into());
+        say("Mount it once on a kernel that takes it, and unmount, so that the log is recovered; then ask again."
+            .into());
     }
     let mounts = |range: std::ops::Range<Version>| {
         kernels.iter().zip(verdicts).any(|(k, v)| v.mount != Mount::Refused && range.contains(&k.version))
@@ -589,7 +606,11 @@ fn hazard(
         (Answer::Yes(_), _) => json!(listed(&verdict.reasons) || listed(&verdict.notes)),
         // What no image decides stays open on every release; what is not looked at yet, where something would follow.
         (Answer::Unknown(_), Some(effect)) => {
-            if effect.modes.meets(verdict.modes) || effect.severity != Severity::Danger { Json::Null } else { json!(false) }
+            if effect.modes.meets(verdict.modes) || effect.severity != Severity::Danger {
+                Json::Null
+            } else {
+                json!(false)
+            }
         }
         (Answer::Unknown(_), None) => json!(false),
     };
