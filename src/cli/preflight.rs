@@ -5,7 +5,7 @@ use super::session::{Outcome, Session};
 use super::target::{self, Target, shown};
 use crate::error::{Error, Result};
 use crate::hazard::{Asked, Config, Evaluation, Facts, KERNELS, Kernel, LogState, Mount, Severity};
-use crate::report::preflight;
+use crate::report::{preflight, preflight_json};
 use std::path::Path;
 
 /// Most of a kernel configuration that is read: real ones have some 300 KB.
@@ -46,7 +46,7 @@ pub fn run(session: &mut Session, args: &PreflightArgs) -> Result<()> {
     }
     if session.common.json {
         let warnings = session.take_warnings();
-        for line in preflight::json(&target.name, &evaluation, &kernels, warnings) {
+        for line in preflight_json::lines(&target.name, &evaluation, &kernels, warnings) {
             session.print_json(line);
         }
     } else {

@@ -15,6 +15,7 @@ mod log;
 mod minlog;
 mod nullderef;
 mod realtime;
+mod sanity;
 mod unseen;
 
 pub use facts::{Asked, Facts, Headers, LogState};
@@ -290,8 +291,8 @@ pub fn rows() -> impl Iterator<Item = &'static Row> {
         nullderef::ROWS,
         features::WORDS,
         features::BITS,
-        geometry::SANITY,
-        geometry::SHAPE,
+        sanity::ROWS,
+        geometry::ROWS,
         headers::ROWS,
         log::ROWS,
         realtime::ROWS,

@@ -13,6 +13,8 @@ pub mod json;
 pub mod line;
 #[cfg(feature = "cli")]
 pub mod preflight;
+#[cfg(feature = "cli")]
+pub mod preflight_json;
 pub mod print;
 pub mod raw;
 pub mod select;

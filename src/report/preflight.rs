@@ -1,14 +1,12 @@
-//! The answer of `preflight`: verdicts by kernel, boot loaders and tools, the realtime section, advice. As text for a
-//! person who is tired, and as JSON lines.
+//! The answer of `preflight`: verdicts by kernel, boot loaders and tools, the realtime section, advice. Text for a
+//! person who is tired; [`super::preflight_json`] has the same for programs.
 
-use super::explain::range_of;
 use super::text::size;
 use super::wrap::{list, wrapped};
 use crate::hazard::{
     About, Answer, Applied, Evaluation, Facts, GRUBS, Kernel, LogState, Modes, Mount, Row, Severity, Verdict, Version,
 };
 use comfy_table::{ContentArrangement, Table, presets};
-use serde_json::{Map, Value as Json, json};
 use std::fmt::Write;
 
 /// Columns of text.
@@ -249,13 +247,12 @@ fn by_kernel(out: &mut String, evaluation: &Evaluation<'_>, kernels: &[Kernel], 
         out.push_str("Why (more with `xfsinspect explain ID`)\n");
         for row in seen {
             let Some(Answer::Yes(evidence)) = evaluation.answer(row.id) else { continue };
-            let severity = if row.severity() == Severity::Danger { "DANGER " } else { "" };
+            let dangers = dangers(row, kernels, verdicts);
+            let severity = if dangers.is_empty() { "" } else { "DANGER " };
             let text = format!("{severity}{}: {}: {}", row.id, row.title, evidence.text);
             out.push_str(&wrapped(&text, WIDTH, "  ", "    "));
-            if row.severity() == Severity::Danger {
-                for effect in dangers(evaluation, row, kernels) {
-                    out.push_str(&wrapped(&effect, WIDTH, "    ", "      "));
-                }
+            for danger in dangers {
+                out.push_str(&wrapped(&danger, WIDTH, "    ", "      "));
             }
         }
         out.push('\n');
@@ -284,11 +281,12 @@ fn by_kernel(out: &mut String, evaluation: &Evaluation<'_>, kernels: &[Kernel], 
 }
 
 /// The dangers of a row by kernel: `3.2, 3.4: what happens`.
-fn dangers(evaluation: &Evaluation<'_>, row: &'static Row, kernels: &[Kernel]) -> Vec<String> {
+fn dangers(row: &'static Row, kernels: &[Kernel], verdicts: &[Verdict<'_>]) -> Vec<String> {
     let names: Vec<&str> = kernels.iter().map(|k| k.name.as_str()).collect();
     let mut found: Vec<(&'static str, Vec<bool>)> = Vec::new();
-    for (i, kernel) in kernels.iter().enumerate() {
-        let Some(effect) = evaluation.effect(row, kernel).filter(|e| e.severity == Severity::Danger) else { continue };
+    for (i, verdict) in verdicts.iter().enumerate() {
+        let applied = verdict.reasons.iter().find(|r| r.row.id == row.id && r.effect.severity == Severity::Danger);
+        let Some(effect) = applied.map(|r| r.effect) else { continue };
         let at = match found.iter().position(|(outcome, _)| *outcome == effect.outcome) {
             Some(at) => at,
             None => {
@@ -337,15 +335,15 @@ fn about_realtime(row: &Row) -> bool {
 
 fn realtime(out: &mut String, evaluation: &Evaluation<'_>) {
     let f = evaluation.facts;
+    // What the newest release still refuses is wrong with the section; what only older ones cannot cope with is not.
+    let newest = Kernel::upstream(version(7, 2));
+    let refused = |row| evaluation.effect(row, &newest).is_some_and(|e| e.severity >= Severity::Ro);
     let bad: Vec<String> = evaluation
         .answers
         .iter()
-        .filter(|(row, _)| about_realtime(row) && row.severity() >= Severity::Refuse)
+        .filter(|(row, _)| about_realtime(row) && refused(row))
         .filter_map(|(row, answer)| match answer {
-            // The danger of every section on old kernels is no fault of this one.
-            Answer::Yes(evidence) if row.id != "rt-uninitialised-nmap" => {
-                Some(format!("{}: {}", row.id, evidence.text))
-            }
+            Answer::Yes(evidence) => Some(format!("{}: {}", row.id, evidence.text)),
             _ => None,
         })
         .collect();
@@ -360,7 +358,13 @@ fn realtime(out: &mut String, evaluation: &Evaluation<'_>) {
         }
         out.push_str(&wrapped(&text, WIDTH, "  ", "  "));
     } else {
-        let _ = writeln!(out, "Realtime section: {}", if bad.is_empty() { "sound" } else { "NOT SOUND" });
+        let armed = matches!(evaluation.answer("rt-bitmap-end-scan"), Some(Answer::Yes(_)));
+        let state = match (bad.is_empty(), armed) {
+            (false, _) => "NOT SOUND",
+            (true, true) => "sound, but of a size that kernels before 5.10 cannot cope with (rt-bitmap-end-scan)",
+            (true, false) => "sound",
+        };
+        let _ = writeln!(out, "Realtime section: {state}");
         out.push_str(&wrapped(&section(f), WIDTH, "  ", "    "));
         let _ = writeln!(out, "  the bitmap and summary themselves, and realtime files, were not looked at");
     }
@@ -380,12 +384,12 @@ fn section(f: &Facts) -> String {
     let sb = &f.sb;
     let bytes = sb.rblocks.0.saturating_mul(f.block());
     let mut text = format!(
-        "{} blocks ({}), {} extents of {} ({} blocks)",
-        sb.rblocks,
+        "{} ({}), {} extents of {} ({})",
+        count(sb.rblocks.0),
         size(bytes),
         sb.rextents,
         size(f.rt_extent_bytes()),
-        sb.rextsize
+        count(sb.rextsize.into())
     );
     if f.features.has_zoned() {
         let place = if f.internal_rt() {
@@ -493,134 +497,6 @@ fn advice(out: &mut String, evaluation: &Evaluation<'_>, kernels: &[Kernel], ver
     for line in lines {
         out.push_str(&wrapped(&line, WIDTH, "  ", "    "));
     }
-}
-
-/// The answer as JSON lines: a head, a verdict per kernel, a line per row and kernel, a line per row of loaders and tools.
-pub fn json(name: &str, evaluation: &Evaluation<'_>, kernels: &[Kernel], warnings: Json) -> Vec<Map<String, Json>> {
-    let f = evaluation.facts;
-    let log = match f.log {
-        LogState::Clean => json!("clean"),
-        LogState::Dirty => json!("dirty"),
-        LogState::Unknown => Json::Null,
-    };
-    let headers = f.headers.as_ref().ok();
-    let mut lines = vec![object(json!({
-        "type": "preflight",
-        "schema": super::json::SCHEMA,
-        "target": name,
-        "log": log,
-        "ags_looked_at": headers.map(|h| h.looked_at),
-        "ags": f.sb.agcount.0,
-        "superblock": super::json::place(&f.place),
-        "warnings": warnings,
-    }))];
-    for kernel in kernels {
-        let verdict = evaluation.verdict(kernel);
-        let ids = |list: &[Applied<'_>]| list.iter().map(|a| a.row.id).collect::<Vec<_>>();
-        let needs = [("rt-device-needed", "rtdev"), ("log-device-needed", "logdev")];
-        let needs: Vec<&str> = needs
-            .into_iter()
-            .filter(|(id, _)| matches!(evaluation.answer(id), Some(Answer::Yes(_))))
-            .map(|(_, option)| option)
-            .collect();
-        lines.push(object(json!({
-            "type": "verdict",
-            "kernel": kernel.name,
-            "upstream": kernel.version.to_string(),
-            "mount": verdict.mount.name(),
-            "reasons": ids(&verdict.reasons),
-            "modes": {
-                "rw": verdict.modes.meets(Modes::RW),
-                "ro": verdict.modes.meets(Modes::RO),
-                "ro_norecovery": verdict.modes.meets(Modes::NOREC),
-            },
-            "notes": ids(&verdict.notes),
-            "not_looked_at": verdict.undecided.iter().map(|u| u.row.id).collect::<Vec<_>>(),
-            "needs": needs,
-            "assumptions": kernel.assumptions(),
-        })));
-    }
-    for kernel in kernels {
-        let verdict = evaluation.verdict(kernel);
-        for (row, answer) in evaluation.answers.iter().filter(|(row, _)| row.about == About::Kernel) {
-            lines.push(hazard(evaluation, row, answer, kernel, &verdict));
-        }
-    }
-    for (row, answer) in evaluation.answers.iter().filter(|(row, _)| row.about != About::Kernel) {
-        let outcome = row.effects.first().map(|e| (e.severity, e.outcome));
-        let applies = match answer {
-            Answer::No => json!(false),
-            Answer::Yes(_) => json!(true),
-            Answer::Unknown(_) => Json::Null,
-        };
-        let mut line = head(row, outcome.map_or(Severity::Note, |(s, _)| s), applies, Json::Null);
-        let versions: Vec<String> = row.effects.iter().map(|e| range_of(row.about, e)).collect();
-        line.insert("about".into(), if row.about == About::Grub { "grub".into() } else { "xfsprogs".into() });
-        line.insert("versions".into(), versions.into());
-        line.insert("outcome".into(), outcome.map(|(_, text)| text).into());
-        finish(&mut line, answer);
-        lines.push(line);
-    }
-    lines
-}
-
-fn object(value: Json) -> Map<String, Json> {
-    match value {
-        Json::Object(map) => map,
-        _ => Map::new(),
-    }
-}
-
-fn head(row: &Row, severity: Severity, applies: Json, kernel: Json) -> Map<String, Json> {
-    object(json!({
-        "type": "hazard", "id": row.id, "ref": row.refs, "severity": severity.name(), "applies": applies, "kernel": kernel,
-    }))
-}
-
-fn finish(line: &mut Map<String, Json>, answer: &Answer) {
-    let (evidence, place) = match answer {
-        Answer::No => (Json::Null, None),
-        Answer::Yes(evidence) => (evidence.text.clone().into(), evidence.place.as_ref()),
-        Answer::Unknown(why) => (why.clone().into(), None),
-    };
-    line.insert("evidence".into(), evidence);
-    let place = place.map(|place| {
-        let mut object = super::json::place(place);
-        object.insert("field".into(), place.field.into());
-        object
-    });
-    line.insert("place".into(), place.into());
-}
-
-fn hazard(
-    evaluation: &Evaluation<'_>,
-    row: &'static Row,
-    answer: &Answer,
-    kernel: &Kernel,
-    verdict: &Verdict<'_>,
-) -> Map<String, Json> {
-    let effect = evaluation.effect(row, kernel);
-    let listed = |list: &[Applied<'_>]| list.iter().any(|a| a.row.id == row.id);
-    let applies = match (answer, effect) {
-        (Answer::No, _) => json!(false),
-        (Answer::Yes(_), _) => json!(listed(&verdict.reasons) || listed(&verdict.notes)),
-        // What no image decides stays open on every release; what is not looked at yet, where something would follow.
-        (Answer::Unknown(_), Some(effect)) => {
-            if effect.modes.meets(verdict.modes) || effect.severity != Severity::Danger {
-                Json::Null
-            } else {
-                json!(false)
-            }
-        }
-        (Answer::Unknown(_), None) => json!(false),
-    };
-    let severity = effect.map_or_else(|| row.severity(), |e| e.severity);
-    let mut line = head(row, severity, applies, kernel.name.clone().into());
-    line.insert("outcome".into(), effect.map(|e| e.outcome).into());
-    let remark = effect.and_then(|e| e.remark(kernel.version));
-    finish(&mut line, answer);
-    line.insert("remark".into(), remark.into());
-    line
 }
 
 /// One line for a warning of `info`.
