@@ -10,6 +10,7 @@
 //! | [`volume`] | devices and geometry: the only place that turns an address into a read |
 //! | [`walk`] | how are pointers followed? btrees, forks, directories, attributes; ends on any input |
 //! | [`check`] | what is wrong? rules as data, findings out |
+//! | [`hazard`] | what is dangerous though valid, and who refuses it? rows of data, verdicts by kernel |
 //! | [`report`] | how is it shown? text and JSON |
 //! | `cli` | the program: arguments, commands, exit status (feature `cli`) |
 //!
@@ -29,6 +30,7 @@ pub mod cli;
 pub mod error;
 pub mod format;
 pub mod geometry;
+pub mod hazard;
 pub mod report;
 pub mod source;
 pub mod units;

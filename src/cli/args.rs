@@ -102,6 +102,10 @@ pub enum Command {
     Find(FindArgs),
     /// Where a file lies
     Map(MapArgs),
+    /// What kernels, boot loaders and tools do with it, and what is dangerous
+    Preflight(PreflightArgs),
+    /// What a hazard or a finding means, and what to do
+    Explain(ExplainArgs),
 }
 
 /// Arguments of `info`.
@@ -148,6 +152,44 @@ pub struct ShowArgs {
     /// The bytes, too
     #[arg(long)]
     pub hex: bool,
+}
+
+/// Arguments of `preflight`.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "\
+A version is an upstream release: 5.4 is the first of its series, 5.4.302 that one. A distribution's version
+(4.18.0-553.el8_10) is answered by its upstream number, host is the running kernel.
+
+  xfsinspect preflight disk.img
+  xfsinspect preflight /dev/md2 --rtdev /dev/md3 --kernel 3.2.22
+  xfsinspect preflight disk.img --kernel 6.18 --kconfig /boot/config-6.18.2 --logical-sector 4096")]
+pub struct PreflightArgs {
+    /// Image, block device, or mount point
+    #[arg(value_name = "TARGET")]
+    pub target: PathBuf,
+    /// Answer for this kernel only, in full (may be repeated)
+    #[arg(long = "kernel", value_name = "VERSION")]
+    pub kernels: Vec<String>,
+    /// How the kernel is built: a /boot/config-VERSION or .config
+    #[arg(long, value_name = "FILE")]
+    pub kconfig: Option<PathBuf>,
+    /// Logical sector of the device the image will lie on, in bytes
+    #[arg(long, value_name = "BYTES", value_parser = number)]
+    pub logical_sector: Option<u64>,
+}
+
+/// Arguments of `explain`.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "\
+  xfsinspect explain rt-bitmap-end-scan
+  xfsinspect explain sb-dalign-without-unit")]
+pub struct ExplainArgs {
+    /// Id of a hazard, a finding or a warning
+    #[arg(required_unless_present = "catalogue", value_name = "ID")]
+    pub ids: Vec<String>,
+    /// The whole registry of hazards, as docs/hazards.md
+    #[arg(long, hide = true)]
+    pub catalogue: bool,
 }
 
 /// A number, decimal or 0x hexadecimal, with an optional unit s (512 bytes), k, m, g, t.

@@ -1,11 +1,12 @@
 //! `info`: the report of xfs_info.
 
 use super::args::InfoArgs;
-use super::session::Session;
+use super::session::{Outcome, Session};
 use super::target::{self, Target};
 use crate::error::Result;
+use crate::hazard::{Asked, Evaluation, Facts, LogState, Severity};
 use crate::report::info::{DeviceNames, report};
-use crate::report::{json, value};
+use crate::report::{json, preflight, value};
 use crate::volume::Origin;
 use serde_json::{Map, Value as Json, json};
 
@@ -14,6 +15,7 @@ pub fn run(session: &mut Session, args: &InfoArgs) -> Result<()> {
     for path in &args.targets {
         match target::open(session, path) {
             Ok(target) => {
+                dangers(session, &target);
                 answer(session, &target);
                 target.close(session);
             }
@@ -32,6 +34,34 @@ fn answer(session: &mut Session, target: &Target) {
     }
     let names = DeviceNames { data: &target.name, log: target.log_name.as_deref(), rt: target.rt_name.as_deref() };
     session.print(&report(volume.superblock(), volume.zoned(), names, target.is_complete()));
+}
+
+/// Warns of what the running kernel would refuse or be endangered by. The superblock alone is looked at; the exit
+/// status stays as it is.
+fn dangers(session: &mut Session, target: &Target) {
+    let Ok(kernel) = super::preflight::running() else { return };
+    let asked = Asked { logical_sector: target.logical_sector, log: LogState::Unknown, headers: false };
+    let facts = Facts::new(&target.volume, asked);
+    if !target.is_complete() || facts.copy {
+        return;
+    }
+    let evaluation = Evaluation::new(&facts);
+    let verdict = evaluation.verdict(&kernel);
+    for applied in &verdict.reasons {
+        let applies = match applied.effect.severity {
+            Severity::Danger => true,
+            // Where it is mounted, the kernel has taken it, whatever its number says.
+            Severity::Refuse => !target.mounted,
+            Severity::Ro | Severity::Note => false,
+        };
+        if applies {
+            session.warn(
+                applied.row.id,
+                format!("{}: {}", target.name, preflight::warning(&kernel, applied)),
+                Outcome::Clean,
+            );
+        }
+    }
 }
 
 fn object(session: &mut Session, target: &Target) -> Map<String, Json> {

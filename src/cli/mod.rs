@@ -2,11 +2,13 @@
 
 mod args;
 mod cat;
+mod explain;
 mod find;
 mod info;
 mod ls;
 mod map;
 mod object;
+mod preflight;
 mod session;
 mod show;
 mod stat;
@@ -41,6 +43,8 @@ pub fn main() -> ExitCode {
         Command::Xattr(xattr) => xattr::run(&mut session, xattr),
         Command::Find(find) => find::run(&mut session, find),
         Command::Map(map) => map::run(&mut session, map),
+        Command::Preflight(preflight) => preflight::run(&mut session, preflight),
+        Command::Explain(explain) => explain::run(&mut session, explain),
     };
     if let Err(error) = result {
         session.error(&error);

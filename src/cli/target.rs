@@ -25,6 +25,10 @@ pub struct Target {
     pub log_name: Option<String>,
     /// Name of the realtime device, where there is one.
     pub rt_name: Option<String>,
+    /// Logical sector in bytes, where the target is a block device.
+    pub logical_sector: Option<u32>,
+    /// Is it mounted, and so does the running kernel take it?
+    pub mounted: bool,
     sources: Vec<(String, Opened)>,
 }
 
@@ -85,10 +89,10 @@ fn regular(session: &Session, file: FileSource, name: &str) -> Result<Box<dyn So
 }
 
 /// Says that a device is in use, where it is.
-fn mark_mounted(session: &mut Session, path: &Path, kind: FileKind) {
+fn mark_mounted(session: &mut Session, path: &Path, kind: FileKind) -> bool {
     let numbers = mounts::devices_of(path, kind);
     let mounted = mounts::mounts().into_iter().find(|m| numbers.contains(&m.device));
-    if let Some(mount) = mounted {
+    if let Some(mount) = &mounted {
         let text = format!(
             "{} is mounted at {}: what is read here may be older than what the kernel holds",
             shown(path),
@@ -96,6 +100,7 @@ fn mark_mounted(session: &mut Session, path: &Path, kind: FileKind) {
         );
         session.warn("mounted", text, Outcome::Clean);
     }
+    mounted.is_some()
 }
 
 /// The devices behind a mount point: data, log, realtime.
@@ -144,14 +149,17 @@ pub fn open(session: &mut Session, path: &Path) -> Result<Target> {
             return Err(Error::NotXfs(not_xfs(&*data_source, &shown(&data), &reason, &searched)));
         }
     };
-    let target = Target {
+    let is_device = matches!(kind, FileKind::BlockDevice(..));
+    let mut target = Target {
         volume,
         name: shown(&data),
         log_name: log.as_deref().map(shown),
         rt_name: rt.as_deref().map(shown),
+        logical_sector: is_device.then(|| data_source.sector_size()),
+        mounted: false,
         sources,
     };
-    mark_mounted(session, &data, kind);
+    target.mounted = mark_mounted(session, &data, kind);
     if refuse_container(&target, &*data_source) {
         record_stats(session, &target.sources);
         return Err(Error::NotXfs(inside_container(&target, &*data_source)));

@@ -4,15 +4,21 @@
 pub mod bmap;
 #[cfg(feature = "cli")]
 pub mod entry;
+pub mod explain;
 pub mod hexdump;
 pub mod info;
 #[cfg(feature = "cli")]
 pub mod json;
 #[cfg(feature = "cli")]
 pub mod line;
+#[cfg(feature = "cli")]
+pub mod preflight;
+#[cfg(feature = "cli")]
+pub mod preflight_json;
 pub mod print;
 pub mod raw;
 pub mod select;
 pub mod text;
 pub mod value;
+mod wrap;
 pub mod xfs_db;

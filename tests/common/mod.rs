@@ -102,7 +102,7 @@ pub fn volume(name: &str) -> Volume {
 /// `@NAME` stands for an image.
 pub fn xfsinspect(args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_xfsinspect"));
-    command.env("TZ", "UTC").env_remove("NO_COLOR");
+    command.env("TZ", "UTC").env("XFSINSPECT_HOST_KERNEL", "none").env_remove("NO_COLOR");
     for arg in args {
         match arg.strip_prefix('@') {
             Some(name) => command.arg(image(name)),
