@@ -1,6 +1,7 @@
 //! `info`: the report of xfs_info.
 
 use super::args::InfoArgs;
+use super::journal;
 use super::session::Session;
 use super::target::{self, Target};
 use crate::error::Result;
@@ -44,6 +45,11 @@ fn object(session: &mut Session, target: &Target) -> Map<String, Json> {
     object.insert("rtdev".into(), target.rt_name.clone().into());
     object.insert("superblock".into(), origin(target));
     object.extend(json::geometry(volume.superblock(), volume.zoned(), volume.geometry()));
+    if let (Some(Json::Object(log)), Json::Object(state)) =
+        (object.get_mut("log"), journal::object(target.log.as_ref()))
+    {
+        log.extend(state);
+    }
     if let Origin::Inferred { inferred, .. } = volume.origin() {
         let known: Vec<&str> = inferred.known.iter().map(|(field, _)| *field).collect();
         object.insert("inferred".into(), json!({ "known": known, "unknown": inferred.unknown }));

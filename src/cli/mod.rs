@@ -4,6 +4,7 @@ mod args;
 mod cat;
 mod find;
 mod info;
+mod journal;
 mod ls;
 mod map;
 mod object;

@@ -1,5 +1,6 @@
 //! Opening a target: the stack of sources, the superblock in use, and everything about them that must be marked.
 
+use super::journal;
 use super::session::{Outcome, Session};
 use crate::check::superblock::{self as rules, Subject};
 use crate::error::{Error, Place, Result};
@@ -9,6 +10,7 @@ use crate::report::text::{escaped, size};
 use crate::source::{self, Cached, FileKind, FileSource, Source, Window, container, mounts};
 use crate::units::{AgNumber, ByteOffset, Device};
 use crate::volume::{AgHeader, Choice, Devices, OpenError, Origin, Scan, Volume};
+use crate::walk::log::{self, Log};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,6 +27,8 @@ pub struct Target {
     pub log_name: Option<String>,
     /// Name of the realtime device, where there is one.
     pub rt_name: Option<String>,
+    /// The state of the log; none where the superblock was only inferred.
+    pub log: Option<Log>,
     sources: Vec<(String, Opened)>,
 }
 
@@ -144,7 +148,8 @@ pub fn open(session: &mut Session, path: &Path) -> Result<Target> {
             return Err(Error::NotXfs(not_xfs(&*data_source, &shown(&data), &reason, &searched)));
         }
     };
-    let target = Target {
+    let mut target = Target {
+        log: None,
         volume,
         name: shown(&data),
         log_name: log.as_deref().map(shown),
@@ -158,6 +163,11 @@ pub fn open(session: &mut Session, path: &Path) -> Result<Target> {
     }
     mark_superblock(session, &target);
     mark_size(session, &target);
+    if target.is_complete() {
+        let log = log::probe(&target.volume);
+        journal::mark(session, &target, &log);
+        target.log = Some(log);
+    }
     Ok(target)
 }
 

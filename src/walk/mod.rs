@@ -19,6 +19,7 @@
 //! | [`paths`] | an inode | its paths |
 //! | [`metadir`] | a name | files of the metadata directory |
 //! | [`shared`] | an extent | which of its blocks are shared |
+//! | [`log`] | the journal | its state, head, tail, live records |
 //! | [`unlinked`] | an AG | inodes that are unlinked but still open |
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects, clippy::as_conversions))]
 
@@ -32,6 +33,7 @@ pub mod file;
 pub mod group;
 mod inode;
 pub mod inodes;
+pub mod log;
 pub mod metadir;
 pub mod parallel;
 pub mod paths;
