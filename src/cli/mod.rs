@@ -2,7 +2,11 @@
 
 mod args;
 mod cat;
+mod convert;
+mod damage;
 mod find;
+mod frag;
+mod free;
 mod info;
 mod journal;
 mod ls;
@@ -42,6 +46,9 @@ pub fn main() -> ExitCode {
         Command::Xattr(xattr) => xattr::run(&mut session, xattr),
         Command::Find(find) => find::run(&mut session, find),
         Command::Map(map) => map::run(&mut session, map),
+        Command::Free(free) => free::run(&mut session, free),
+        Command::Frag(frag) => frag::run(&mut session, frag),
+        Command::Convert(convert) => convert::run(&mut session, convert),
     };
     if let Err(error) = result {
         session.error(&error);

@@ -2,9 +2,11 @@
 
 #[cfg(feature = "cli")]
 pub mod bmap;
+pub mod convert;
 #[cfg(feature = "cli")]
 pub mod entry;
 pub mod hexdump;
+pub mod histogram;
 pub mod info;
 #[cfg(feature = "cli")]
 pub mod json;
