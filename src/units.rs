@@ -56,12 +56,31 @@ unit! {
     RtExtent(u64);
     /// 512-byte unit of a device (`xfs_daddr_t`, "basic block"), whatever its sector size.
     Daddr(u64);
+    /// 512-byte block of the log, counted from its start.
+    LogBlock(u32);
+    /// Log sequence number (`xfs_lsn_t`): cycle of the log in the high, block in the low 32 bits.
+    Lsn(u64);
     /// Byte of a device.
     ByteOffset(u64);
     /// Length in file system blocks within a group (`xfs_extlen_t`).
     ExtLen(u32);
     /// Length in file system blocks (`xfs_rfsblock_t`, `xfs_filblks_t`).
     Blocks(u64);
+}
+
+impl Lsn {
+    /// Puts one together.
+    pub fn new(cycle: u32, block: LogBlock) -> Self {
+        Self((u64::from(cycle) << 32) | u64::from(block.0))
+    }
+    /// Round of the log (`CYCLE_LSN`).
+    pub fn cycle(self) -> u32 {
+        u32::try_from(self.0 >> 32).unwrap_or(u32::MAX)
+    }
+    /// Block within the round (`BLOCK_LSN`).
+    pub fn block(self) -> LogBlock {
+        LogBlock(u32::try_from(self.0 & 0xffff_ffff).unwrap_or(u32::MAX))
+    }
 }
 
 impl ByteOffset {

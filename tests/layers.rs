@@ -40,7 +40,7 @@ fn check(folder: &Path, layer: &str, allowed: &[&str], faults: &mut Vec<String>)
         let path = entry.unwrap().path();
         if path.is_dir() {
             check(&path, layer, allowed, faults);
-        } else if path.extension().is_some_and(|e| e == "rs") {
+        } else if path.extension().is_some_and(|e| e == "rs") && !path.ends_with("tests.rs") {
             check_file(&path, layer, allowed, faults);
         }
     }

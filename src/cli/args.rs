@@ -1,7 +1,10 @@
 //! What can be typed.
 
 use super::cat::CatArgs;
+use super::convert::ConvertArgs;
 use super::find::FindArgs;
+use super::frag::FragArgs;
+use super::free::FreeArgs;
 use super::ls::LsArgs;
 use super::map::MapArgs;
 use super::stat::StatArgs;
@@ -106,6 +109,12 @@ pub enum Command {
     Preflight(PreflightArgs),
     /// What a hazard or a finding means, and what to do
     Explain(ExplainArgs),
+    /// Free space: histogram of free extents, as xfs_db's freesp prints it
+    Free(FreeArgs),
+    /// Fragmentation, as xfs_db's frag counts it, with the worst files
+    Frag(FragArgs),
+    /// One address in all units, with the arithmetic
+    Convert(ConvertArgs),
 }
 
 /// Arguments of `info`.

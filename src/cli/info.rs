@@ -1,10 +1,12 @@
 //! `info`: the report of xfs_info.
 
 use super::args::InfoArgs;
+use super::journal;
+use super::preflight::log_state;
 use super::session::{Outcome, Session};
 use super::target::{self, Target};
 use crate::error::Result;
-use crate::hazard::{Asked, Evaluation, Facts, LogState, Severity};
+use crate::hazard::{Asked, Evaluation, Facts, Severity};
 use crate::report::info::{DeviceNames, report};
 use crate::report::{json, preflight, value};
 use crate::volume::Origin;
@@ -40,7 +42,7 @@ fn answer(session: &mut Session, target: &Target) {
 /// status stays as it is.
 fn dangers(session: &mut Session, target: &Target) {
     let Ok(kernel) = super::preflight::running() else { return };
-    let asked = Asked { logical_sector: target.logical_sector, log: LogState::Unknown, headers: false };
+    let asked = Asked { logical_sector: target.logical_sector, log: log_state(target), headers: false };
     let facts = Facts::new(&target.volume, asked);
     if !target.is_complete() || facts.copy {
         return;
@@ -74,6 +76,11 @@ fn object(session: &mut Session, target: &Target) -> Map<String, Json> {
     object.insert("rtdev".into(), target.rt_name.clone().into());
     object.insert("superblock".into(), origin(target));
     object.extend(json::geometry(volume.superblock(), volume.zoned(), volume.geometry()));
+    if let (Some(Json::Object(log)), Json::Object(state)) =
+        (object.get_mut("log"), journal::object(target.log.as_ref()))
+    {
+        log.extend(state);
+    }
     if let Origin::Inferred { inferred, .. } = volume.origin() {
         let known: Vec<&str> = inferred.known.iter().map(|(field, _)| *field).collect();
         object.insert("inferred".into(), json!({ "known": known, "unknown": inferred.unknown }));

@@ -2,9 +2,14 @@
 
 mod args;
 mod cat;
+mod convert;
+mod damage;
 mod explain;
 mod find;
+mod frag;
+mod free;
 mod info;
+mod journal;
 mod ls;
 mod map;
 mod object;
@@ -45,6 +50,9 @@ pub fn main() -> ExitCode {
         Command::Map(map) => map::run(&mut session, map),
         Command::Preflight(preflight) => preflight::run(&mut session, preflight),
         Command::Explain(explain) => explain::run(&mut session, explain),
+        Command::Free(free) => free::run(&mut session, free),
+        Command::Frag(frag) => frag::run(&mut session, frag),
+        Command::Convert(convert) => convert::run(&mut session, convert),
     };
     if let Err(error) = result {
         session.error(&error);

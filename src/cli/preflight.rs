@@ -1,11 +1,13 @@
 //! `preflight`: what kernels, boot loaders and tools do with an image.
 
 use super::args::PreflightArgs;
+use super::journal;
 use super::session::{Outcome, Session};
 use super::target::{self, Target, shown};
 use crate::error::{Error, Result};
 use crate::hazard::{Asked, Config, Evaluation, Facts, KERNELS, Kernel, LogState, Mount, Severity};
 use crate::report::{preflight, preflight_json};
+use crate::walk::log::Log;
 use std::path::Path;
 
 /// Most of a kernel configuration that is read: real ones have some 300 KB.
@@ -28,13 +30,7 @@ pub fn run(session: &mut Session, args: &PreflightArgs) -> Result<()> {
             session.outcome(Outcome::Findings);
         }
     }
-    if facts.log == LogState::Dirty {
-        session.warn(
-            "log-dirty",
-            format!("{}: the log is dirty; the verdict is of the state before recovery", target.name),
-            Outcome::DirtyLog,
-        );
-    }
+    journal::verdict(session, &target);
     if let Ok(headers) = &facts.headers
         && headers.looked_at < headers.of
     {
@@ -56,9 +52,13 @@ pub fn run(session: &mut Session, args: &PreflightArgs) -> Result<()> {
     Ok(())
 }
 
-/// State of the journal.
-fn log_state(_target: &Target) -> LogState {
-    LogState::Unknown
+/// State of the journal, as hazards take it.
+pub fn log_state(target: &Target) -> LogState {
+    match target.log.as_ref().and_then(Log::is_dirty) {
+        Some(false) => LogState::Clean,
+        Some(true) => LogState::Dirty,
+        None => LogState::Unknown,
+    }
 }
 
 fn sector(bytes: u64) -> Result<u32> {

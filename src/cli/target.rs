@@ -1,5 +1,6 @@
 //! Opening a target: the stack of sources, the superblock in use, and everything about them that must be marked.
 
+use super::journal;
 use super::session::{Outcome, Session};
 use crate::check::superblock::{self as rules, Subject};
 use crate::error::{Error, Place, Result};
@@ -9,6 +10,7 @@ use crate::report::text::{escaped, size};
 use crate::source::{self, Cached, FileKind, FileSource, Source, Window, container, mounts};
 use crate::units::{AgNumber, ByteOffset, Device};
 use crate::volume::{AgHeader, Choice, Devices, OpenError, Origin, Scan, Volume};
+use crate::walk::log::{self, Log};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -29,6 +31,8 @@ pub struct Target {
     pub logical_sector: Option<u32>,
     /// Is it mounted, and so does the running kernel take it?
     pub mounted: bool,
+    /// The state of the log; none where the superblock was only inferred.
+    pub log: Option<Log>,
     sources: Vec<(String, Opened)>,
 }
 
@@ -151,6 +155,7 @@ pub fn open(session: &mut Session, path: &Path) -> Result<Target> {
     };
     let is_device = matches!(kind, FileKind::BlockDevice(..));
     let mut target = Target {
+        log: None,
         volume,
         name: shown(&data),
         log_name: log.as_deref().map(shown),
@@ -166,6 +171,11 @@ pub fn open(session: &mut Session, path: &Path) -> Result<Target> {
     }
     mark_superblock(session, &target);
     mark_size(session, &target);
+    if target.is_complete() {
+        let log = log::probe(&target.volume);
+        journal::mark(session, &target, &log);
+        target.log = Some(log);
+    }
     Ok(target)
 }
 

@@ -42,6 +42,7 @@ pub mod finobt;
 pub mod guess;
 pub mod hash;
 pub mod inobt;
+pub mod log;
 pub mod raw;
 pub mod refcountbt;
 pub mod rmapbt;

@@ -2,10 +2,12 @@
 
 #[cfg(feature = "cli")]
 pub mod bmap;
+pub mod convert;
 #[cfg(feature = "cli")]
 pub mod entry;
 pub mod explain;
 pub mod hexdump;
+pub mod histogram;
 pub mod info;
 #[cfg(feature = "cli")]
 pub mod json;

@@ -16,6 +16,9 @@ const PIECE: u64 = 64 * 1024;
 const KEPT: usize = 512;
 /// Requests longer than this are not kept: they are scans, and would only push out what is wanted again.
 const LARGE: usize = 1 << 20;
+/// Requests of this size, up to that of a piece, are scattered blocks: those that the system has in memory are taken
+/// as they are, since a whole piece would only be copied in vain.
+const BLOCKS: std::ops::Range<usize> = 4096..65536;
 
 /// What was asked of the device, for `--io-stats`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -71,15 +74,38 @@ impl<S: Source> Cached<S> {
         let start = Instant::now();
         let result = self.inner.read_at(ByteOffset(offset), buf);
         let took = start.elapsed();
-        let size = u64::try_from(buf.len()).unwrap_or(u64::MAX);
+        self.count(buf.len(), result.is_ok(), took);
+        result
+    }
+
+    fn count(&self, size: usize, read: bool, took: Duration) {
+        let size = u64::try_from(size).unwrap_or(u64::MAX);
         let mut state = self.lock();
         let stats = &mut state.stats;
         stats.smallest = if stats.reads == 0 { size } else { stats.smallest.min(size) };
         stats.reads = stats.reads.saturating_add(1);
-        stats.bytes = stats.bytes.saturating_add(if result.is_ok() { size } else { 0 });
+        stats.bytes = stats.bytes.saturating_add(if read { size } else { 0 });
         stats.largest = stats.largest.max(size);
         stats.time = stats.time.saturating_add(took);
-        result
+    }
+
+    /// Bytes that the system has in memory, and that were not read before.
+    fn fetch_cached(&self, pieces: std::ops::RangeInclusive<u64>, offset: ByteOffset, buf: &mut [u8]) -> bool {
+        if !BLOCKS.contains(&buf.len()) {
+            return false;
+        }
+        if let state = self.lock()
+            && pieces.clone().any(|piece| state.pieces.contains_key(&piece))
+        {
+            return false;
+        }
+        let start = Instant::now();
+        if !self.inner.read_if_cached(offset, buf) {
+            return false;
+        }
+        let took = start.elapsed();
+        self.count(buf.len(), true, took);
+        true
     }
 
     fn kept(&self, piece: u64) -> Option<Arc<[u8]>> {
@@ -135,6 +161,9 @@ impl<S: Source> Source for Cached<S> {
         }
         let first = offset.0.checked_div(PIECE).unwrap_or(0);
         let last = end.saturating_sub(1).checked_div(PIECE).unwrap_or(0);
+        if self.fetch_cached(first..=last, offset, buf) {
+            return Ok(());
+        }
         let mut have: Vec<(u64, Option<Arc<[u8]>>)> = (first..=last).map(|p| (p, self.kept(p))).collect();
         let mut at = 0usize;
         while let Some(missing) = have.iter().skip(at).position(|(_, bytes)| bytes.is_none()) {

@@ -117,6 +117,16 @@ impl Source for FileSource {
         if self.direct { self.read_direct(offset, buf) } else { self.file.read_exact_at(buf, offset.0) }
     }
 
+    fn read_if_cached(&self, offset: ByteOffset, buf: &mut [u8]) -> bool {
+        if self.direct {
+            return false;
+        }
+        let wanted = buf.len();
+        let mut into = [io::IoSliceMut::new(buf)];
+        let read = rustix::io::preadv2(&self.file, &mut into, offset.0, rustix::io::ReadWriteFlags::NOWAIT);
+        read.is_ok_and(|n| n == wanted)
+    }
+
     fn sector_size(&self) -> u32 {
         self.sector
     }

@@ -39,6 +39,12 @@ pub trait Source: Send + Sync {
     /// Whatever the system says; `UnexpectedEof` when the range ends past [`Source::len`].
     fn read_at(&self, offset: ByteOffset, buf: &mut [u8]) -> io::Result<()>;
 
+    /// Fills `buf` if the bytes are in memory already; false, with nothing said about `buf`, where the device would have
+    /// to be asked. A hint for readers that otherwise would read more than they need.
+    fn read_if_cached(&self, _offset: ByteOffset, _buf: &mut [u8]) -> bool {
+        false
+    }
+
     /// Smallest unit the device reads, in bytes; 512 where there is no device.
     fn sector_size(&self) -> u32 {
         512
@@ -57,6 +63,9 @@ impl<S: Source + ?Sized> Source for Arc<S> {
     fn read_at(&self, offset: ByteOffset, buf: &mut [u8]) -> io::Result<()> {
         (**self).read_at(offset, buf)
     }
+    fn read_if_cached(&self, offset: ByteOffset, buf: &mut [u8]) -> bool {
+        (**self).read_if_cached(offset, buf)
+    }
     fn sector_size(&self) -> u32 {
         (**self).sector_size()
     }
@@ -68,6 +77,9 @@ impl<S: Source + ?Sized> Source for Box<S> {
     }
     fn read_at(&self, offset: ByteOffset, buf: &mut [u8]) -> io::Result<()> {
         (**self).read_at(offset, buf)
+    }
+    fn read_if_cached(&self, offset: ByteOffset, buf: &mut [u8]) -> bool {
+        (**self).read_if_cached(offset, buf)
     }
     fn sector_size(&self) -> u32 {
         (**self).sector_size()

@@ -36,6 +36,15 @@ impl<S: Source> Source for Window<S> {
         }
     }
 
+    fn read_if_cached(&self, offset: ByteOffset, buf: &mut [u8]) -> bool {
+        let wanted = u64::try_from(buf.len()).unwrap_or(u64::MAX);
+        let within = offset.0.checked_add(wanted).is_some_and(|end| end <= self.length);
+        match self.start.checked_add(offset.0) {
+            Some(at) if within => self.inner.read_if_cached(ByteOffset(at), buf),
+            _ => false,
+        }
+    }
+
     fn sector_size(&self) -> u32 {
         self.inner.sector_size()
     }

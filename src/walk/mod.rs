@@ -19,6 +19,9 @@
 //! | [`paths`] | an inode | its paths |
 //! | [`metadir`] | a name | files of the metadata directory |
 //! | [`shared`] | an extent | which of its blocks are shared |
+//! | [`free`] | an AG, the realtime section | free extents |
+//! | [`frag`] | an AG | extents of its files, against the fewest possible |
+//! | [`log`] | the journal | its state, head, tail, live records |
 //! | [`unlinked`] | an AG | inodes that are unlinked but still open |
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects, clippy::as_conversions))]
 
@@ -29,9 +32,12 @@ pub mod da_tree;
 pub mod directory;
 pub mod extents;
 pub mod file;
+pub mod frag;
+pub mod free;
 pub mod group;
 mod inode;
 pub mod inodes;
+pub mod log;
 pub mod metadir;
 pub mod parallel;
 pub mod paths;

@@ -38,12 +38,7 @@ pub(super) fn path<'a>(volume: &Volume, path: &str, wanted: Option<Type>, fields
 }
 
 /// `show TARGET dblock INO N`, `ablock INO N`: block N of a fork, counted in file system blocks.
-pub(super) fn block<'a>(
-    volume: &Volume,
-    args: &'a ShowArgs,
-    fork: Fork,
-    wanted: Option<Type>,
-) -> Result<Answer<'a>> {
+pub(super) fn block<'a>(volume: &Volume, args: &'a ShowArgs, fork: Fork, wanted: Option<Type>) -> Result<Answer<'a>> {
     let name = if fork == Fork::Data { "dblock" } else { "ablock" };
     let usage = || Error::request(format!("show {name} needs an inode and a block: show TARGET {name} INO|PATH N"));
     let (Some(word), Some(at)) = (args.what.get(1), args.what.get(2)) else { return Err(usage()) };
