@@ -2,6 +2,7 @@
 
 use super::cat::CatArgs;
 use super::find::FindArgs;
+use super::fsmap::FsmapArgs;
 use super::ls::LsArgs;
 use super::map::MapArgs;
 use super::stat::StatArgs;
@@ -102,6 +103,8 @@ pub enum Command {
     Find(FindArgs),
     /// Where a file lies
     Map(MapArgs),
+    /// Every range of the devices with its owner
+    Fsmap(FsmapArgs),
 }
 
 /// Arguments of `info`.

@@ -3,6 +3,7 @@
 mod args;
 mod cat;
 mod find;
+mod fsmap;
 mod info;
 mod ls;
 mod map;
@@ -41,6 +42,7 @@ pub fn main() -> ExitCode {
         Command::Xattr(xattr) => xattr::run(&mut session, xattr),
         Command::Find(find) => find::run(&mut session, find),
         Command::Map(map) => map::run(&mut session, map),
+        Command::Fsmap(fsmap) => fsmap::run(&mut session, fsmap),
     };
     if let Err(error) = result {
         session.error(&error);

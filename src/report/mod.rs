@@ -4,6 +4,8 @@
 pub mod bmap;
 #[cfg(feature = "cli")]
 pub mod entry;
+#[cfg(feature = "cli")]
+pub mod fsmap;
 pub mod hexdump;
 pub mod info;
 #[cfg(feature = "cli")]

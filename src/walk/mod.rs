@@ -19,6 +19,7 @@
 //! | [`paths`] | an inode | its paths |
 //! | [`metadir`] | a name | files of the metadata directory |
 //! | [`shared`] | an extent | which of its blocks are shared |
+//! | [`fsmap`] | a device | its ranges with their owners |
 //! | [`unlinked`] | an AG | inodes that are unlinked but still open |
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects, clippy::as_conversions))]
 
@@ -29,6 +30,7 @@ pub mod da_tree;
 pub mod directory;
 pub mod extents;
 pub mod file;
+pub mod fsmap;
 pub mod group;
 mod inode;
 pub mod inodes;
