@@ -5,6 +5,7 @@ use super::find::FindArgs;
 use super::fsmap::FsmapArgs;
 use super::ls::LsArgs;
 use super::map::MapArgs;
+use super::owner::OwnerArgs;
 use super::stat::StatArgs;
 use super::xattr::XattrArgs;
 use clap::{Parser, Subcommand, ValueEnum};
@@ -105,6 +106,8 @@ pub enum Command {
     Map(MapArgs),
     /// Every range of the devices with its owner
     Fsmap(FsmapArgs),
+    /// Who owns a byte, sector or block
+    Owner(OwnerArgs),
 }
 
 /// Arguments of `info`.

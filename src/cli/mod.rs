@@ -1,5 +1,6 @@
 //! The command line: arguments in, text or JSON out, an exit status. A user of the library like any other.
 
+mod address;
 mod args;
 mod cat;
 mod find;
@@ -8,6 +9,7 @@ mod info;
 mod ls;
 mod map;
 mod object;
+mod owner;
 mod session;
 mod show;
 mod stat;
@@ -43,6 +45,7 @@ pub fn main() -> ExitCode {
         Command::Find(find) => find::run(&mut session, find),
         Command::Map(map) => map::run(&mut session, map),
         Command::Fsmap(fsmap) => fsmap::run(&mut session, fsmap),
+        Command::Owner(owner) => owner::run(&mut session, owner),
     };
     if let Err(error) = result {
         session.error(&error);

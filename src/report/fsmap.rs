@@ -130,7 +130,12 @@ impl Table {
 
     /// Adds a row; gives text when there is enough of it.
     pub fn add(&mut self, row: &Row) -> Option<String> {
-        let flags = self.flags_of(row);
+        // As xfs_io: blocks of an extent map have no flags, except, here, that of their fork.
+        let flags = match row.part {
+            Some(part) if part.bmbt && part.fork == Fork::Data => String::new(),
+            Some(part) if part.bmbt => "1000000".to_owned(),
+            _ => self.flags_of(row),
+        };
         self.flags |= !flags.is_empty();
         let owner = match &row.part {
             Some(part) => part.ino.to_string(),
@@ -159,7 +164,7 @@ impl Table {
     fn flags_of(&self, row: &Row) -> String {
         let end = row.start.saturating_add(row.length);
         let (unit, width) = if row.device == Device::Data { self.stripe } else { (0, 0) };
-        let off = |at: u64, unit: u64| unit != 0 && at % unit != 0;
+        let off = |at: u64, unit: u64| unit != 0 && !at.is_multiple_of(unit);
         let bits = [
             row.part.is_some_and(|part| part.fork == Fork::Attr),
             row.shared,

@@ -20,6 +20,7 @@
 //! | [`metadir`] | a name | files of the metadata directory |
 //! | [`shared`] | an extent | which of its blocks are shared |
 //! | [`fsmap`] | a device | its ranges with their owners |
+//! | [`owner`] | a byte | who claims it, and what exactly lies there |
 //! | [`unlinked`] | an AG | inodes that are unlinked but still open |
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects, clippy::as_conversions))]
 
@@ -35,6 +36,7 @@ pub mod group;
 mod inode;
 pub mod inodes;
 pub mod metadir;
+pub mod owner;
 pub mod parallel;
 pub mod paths;
 pub mod shared;

@@ -3,6 +3,7 @@
 use super::emit::{Emitter, Missing};
 use super::{Group, GroupFiles, Record, metadata};
 use crate::error::{Error, Place};
+use crate::format::agf::Agf;
 use crate::format::dinode::Fork;
 use crate::format::rmapbt::{self, Mapping};
 use crate::format::rtrmapbt;
@@ -29,9 +30,8 @@ pub(super) fn ag(
         }
     };
     let shared = metadata::shared(walk, number, &agf, report);
-    let free = &mut |report: &mut dyn FnMut(Error)| metadata::free(walk, number, &agf, report);
     let blocks = Blocks::new(walk, &rmapbt::SHAPE, group::rmapbt(number, &agf));
-    ranges(walk, group, blocks, (&shared, free), report, out)
+    ranges(walk, group, blocks, (&shared, Some((number, &agf))), report, out)
 }
 
 /// The ranges of a realtime group.
@@ -48,20 +48,16 @@ pub(super) fn realtime(
         return out.missing(Missing::Free, Some(group.end_byte(walk.geometry())));
     };
     let shared = metadata::realtime_shared(walk, number, files, report);
-    let free = &mut |_: &mut dyn FnMut(Error)| Vec::new();
     let bytes = file.inode().fork(Fork::Data).unwrap_or_default();
     let blocks = Blocks::new(walk, &rtrmapbt::SHAPE, Root::Fork { ino: file.ino(), bytes });
-    ranges(walk, group, blocks, (&shared, free), report, out)
+    ranges(walk, group, blocks, (&shared, None), report, out)
 }
-
-/// Start and end of extents, in blocks of the group and in order.
-type Extents = Vec<(u64, u64)>;
 
 fn ranges(
     walk: &Walk<'_>,
     group: &Group,
     mut blocks: Blocks<'_>,
-    (shared, free): (&Extents, &mut dyn FnMut(&mut dyn FnMut(Error)) -> Extents),
+    (shared, ag): (&metadata::Extents, Option<(AgNumber, &Agf)>),
     report: &mut dyn FnMut(Error),
     out: &mut Emitter<'_, '_>,
 ) -> ControlFlow<()> {
@@ -89,7 +85,8 @@ fn ranges(
             if !std::mem::replace(&mut lost, true) {
                 let size = walk.geometry().block_size();
                 let byte = |block: u64| group.byte.saturating_add(block.saturating_mul(size));
-                let free = free(report).into_iter().map(|(start, end)| (byte(start), byte(end))).collect();
+                let free = ag.map(|(number, agf)| metadata::free(walk, number, agf, report)).unwrap_or_default();
+                let free = free.into_iter().map(|(start, end)| (byte(start), byte(end))).collect();
                 out.missing(Missing::Listed(free), Some(group.byte))?;
             }
         }
