@@ -5,8 +5,10 @@ use super::convert::ConvertArgs;
 use super::find::FindArgs;
 use super::frag::FragArgs;
 use super::free::FreeArgs;
+use super::fsmap::FsmapArgs;
 use super::ls::LsArgs;
 use super::map::MapArgs;
+use super::owner::OwnerArgs;
 use super::stat::StatArgs;
 use super::xattr::XattrArgs;
 use clap::{Parser, Subcommand, ValueEnum};
@@ -115,6 +117,10 @@ pub enum Command {
     Frag(FragArgs),
     /// One address in all units, with the arithmetic
     Convert(ConvertArgs),
+    /// Every range of the devices with its owner
+    Fsmap(FsmapArgs),
+    /// Who owns a byte, sector or block
+    Owner(OwnerArgs),
 }
 
 /// Arguments of `info`.

@@ -1,5 +1,6 @@
 //! The command line: arguments in, text or JSON out, an exit status. A user of the library like any other.
 
+mod address;
 mod args;
 mod cat;
 mod convert;
@@ -8,11 +9,13 @@ mod explain;
 mod find;
 mod frag;
 mod free;
+mod fsmap;
 mod info;
 mod journal;
 mod ls;
 mod map;
 mod object;
+mod owner;
 mod preflight;
 mod session;
 mod show;
@@ -53,6 +56,8 @@ pub fn main() -> ExitCode {
         Command::Free(free) => free::run(&mut session, free),
         Command::Frag(frag) => frag::run(&mut session, frag),
         Command::Convert(convert) => convert::run(&mut session, convert),
+        Command::Fsmap(fsmap) => fsmap::run(&mut session, fsmap),
+        Command::Owner(owner) => owner::run(&mut session, owner),
     };
     if let Err(error) = result {
         session.error(&error);

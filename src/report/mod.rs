@@ -6,6 +6,8 @@ pub mod convert;
 #[cfg(feature = "cli")]
 pub mod entry;
 pub mod explain;
+#[cfg(feature = "cli")]
+pub mod fsmap;
 pub mod hexdump;
 pub mod histogram;
 pub mod info;

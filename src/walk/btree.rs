@@ -84,6 +84,40 @@ impl<'a> TreeBlock<'a> {
     }
 }
 
+/// A child of a node, before it is entered.
+#[derive(Clone, Copy, Debug)]
+pub struct Child<'a> {
+    /// Its level.
+    pub level: u16,
+    /// Its key in the node; low and high key where records may overlap.
+    pub key: &'a [u8],
+    /// Key of the child after it; `None` for the last one.
+    pub next_key: Option<&'a [u8]>,
+}
+
+/// Which children are entered.
+struct Filter<'a>(Box<dyn Fn(&Child<'_>) -> bool + 'a>);
+
+impl std::fmt::Debug for Filter<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Filter")
+    }
+}
+
+/// The pointers of the children that are to be entered.
+fn chosen<'b>(filter: Option<&'b Filter<'_>>, level: u16, children: Children<'b>) -> impl Iterator<Item = u64> + 'b {
+    let mut children = children.peekable();
+    std::iter::from_fn(move || {
+        loop {
+            let (key, pointer) = children.next()?;
+            let next_key = children.peek().map(|&(key, _)| key);
+            if filter.is_none_or(|filter| (filter.0)(&Child { level, key, next_key })) {
+                return Some(pointer);
+            }
+        }
+    })
+}
+
 /// The blocks below one node.
 #[derive(Debug, Default)]
 struct Frame {
@@ -127,6 +161,7 @@ pub struct Blocks<'a> {
     /// A block that follows the errors about it.
     queued: Option<Current>,
     errors: Vec<Error>,
+    filter: Option<Filter<'a>>,
     started: bool,
     done: bool,
 }
@@ -145,9 +180,20 @@ impl<'a> Blocks<'a> {
             current: None,
             queued: None,
             errors: Vec::new(),
+            filter: None,
             started: false,
             done: false,
         }
+    }
+
+    /// Only those blocks for which `wanted` holds, and for all blocks above them: to look something up by its key.
+    pub fn only(
+        walk: &'a Walk<'a>,
+        shape: &'static Shape,
+        root: Root<'a>,
+        wanted: impl Fn(&Child<'_>) -> bool + 'a,
+    ) -> Self {
+        Self { filter: Some(Filter(Box::new(wanted))), ..Self::new(walk, shape, root) }
     }
 
     /// The next block, or what is wrong with one. `None` at the end.
@@ -240,7 +286,9 @@ impl<'a> Blocks<'a> {
             return;
         };
         self.done = false;
-        self.push_frame(level, std::iter::once(root));
+        let mut frame = self.spare.pop().unwrap_or_default();
+        frame.fill(level, std::iter::once(root));
+        self.frames.push(frame);
     }
 
     fn enter_fork_root(&mut self, ino: Ino, bytes: &'a [u8]) {
@@ -261,14 +309,10 @@ impl<'a> Blocks<'a> {
             return;
         }
         if let Some(level) = root.level.checked_sub(1) {
-            self.push_frame(level, root.children().map(|(_, pointer)| FsBlock(pointer)));
+            let mut frame = self.spare.pop().unwrap_or_default();
+            frame.fill(level, chosen(self.filter.as_ref(), level, root.children()).map(FsBlock));
+            self.frames.push(frame);
         }
-    }
-
-    fn push_frame(&mut self, level: u16, pointers: impl Iterator<Item = FsBlock>) {
-        let mut frame = self.spare.pop().unwrap_or_default();
-        frame.fill(level, pointers);
-        self.frames.push(frame);
     }
 
     /// Comes to the next child of the innermost node, or leaves that node.
@@ -348,7 +392,8 @@ impl<'a> Blocks<'a> {
         if let Some(below) = level.checked_sub(1) {
             let mut frame = self.spare.pop().unwrap_or_default();
             let (root, geometry) = (self.root, self.walk.geometry());
-            let pointers = self.shape.children(context, bytes).map(|(_, pointer)| match root {
+            let children = self.shape.children(context, bytes);
+            let pointers = chosen(self.filter.as_ref(), below, children).map(|pointer| match root {
                 // A pointer out of the AG stays visible as a block that does not exist.
                 Root::Ag { ag, .. } => u32::try_from(pointer)
                     .ok()

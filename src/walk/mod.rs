@@ -22,6 +22,8 @@
 //! | [`free`] | an AG, the realtime section | free extents |
 //! | [`frag`] | an AG | extents of its files, against the fewest possible |
 //! | [`log`] | the journal | its state, head, tail, live records |
+//! | [`fsmap`] | a device | its ranges with their owners |
+//! | [`owner`] | a byte | who claims it, and what exactly lies there |
 //! | [`unlinked`] | an AG | inodes that are unlinked but still open |
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects, clippy::as_conversions))]
 
@@ -34,11 +36,13 @@ pub mod extents;
 pub mod file;
 pub mod frag;
 pub mod free;
+pub mod fsmap;
 pub mod group;
 mod inode;
 pub mod inodes;
 pub mod log;
 pub mod metadir;
+pub mod owner;
 pub mod parallel;
 pub mod paths;
 pub mod shared;
