@@ -143,7 +143,8 @@ fn everything(volume: &Volume) -> Seen {
                                 let realtime = xfsinspect::walk::extents::on_realtime(inode, fork);
                                 let _ = locate(walk.geometry(), realtime, extent.startblock, extent.blockcount);
                                 let (start, blocks) = (extent.startblock, extent.blockcount);
-                                let _ = sharing.pieces(realtime, start, blocks, &mut |e| seen.errors.push(e.to_string()));
+                                let _ =
+                                    sharing.pieces(realtime, start, blocks, &mut |e| seen.errors.push(e.to_string()));
                             }
                             Err(error) => seen.errors.push(error.to_string()),
                         }
@@ -267,7 +268,10 @@ fn walks_end_on(name: &str) {
         }
     }
     let peak = peak();
-    println!("{name}: {} blocks, {runs} runs, {noticed} with errors, longest {longest:?}, peak {peak} MB", blocks.len());
+    println!(
+        "{name}: {} blocks, {runs} runs, {noticed} with errors, longest {longest:?}, peak {peak} MB",
+        blocks.len()
+    );
     assert!(peak < 256, "{peak} MB");
 }
 
@@ -407,9 +411,13 @@ fn a_budget_ends_everything() {
     let walk = Walk::with_budget(&volume, 50);
     let mut errors = Vec::new();
     let root = (volume.superblock().rootino, &b""[..]);
-    let _ = tree::for_each(&walk, root, Options { inodes: true, ..Options::default() }, &mut |e| errors.push(e), &mut |_| {
-        ControlFlow::Continue(())
-    });
+    let _ = tree::for_each(
+        &walk,
+        root,
+        Options { inodes: true, ..Options::default() },
+        &mut |e| errors.push(e),
+        &mut |_| ControlFlow::Continue(()),
+    );
     assert!(errors.iter().all(|e| matches!(e, Error::Exhausted { steps: 50 })), "{errors:?}");
     assert!(!errors.is_empty());
 }
