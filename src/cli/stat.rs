@@ -36,6 +36,7 @@ pub struct StatArgs {
 /// Answers.
 pub fn run(session: &mut Session, args: &StatArgs) -> Result<()> {
     let target = target::open(session, &args.target)?;
+    session.warning_lines();
     let walk = Walk::new(&target.volume);
     let shared = RefCell::new(session);
     let mut first = true;
