@@ -421,3 +421,15 @@ fn a_budget_ends_everything() {
     assert!(errors.iter().all(|e| matches!(e, Error::Exhausted { steps: 50 })), "{errors:?}");
     assert!(!errors.is_empty());
 }
+
+#[test]
+fn a_btree_with_fewer_extents_than_the_core_says() {
+    // Case C18: inode 131, core says 578, the leaves hold 575.
+    let volume = common::volume("c18-nextents-mismatch");
+    let walk = Walk::new(&volume);
+    let block = walk.inode(Ino(131)).unwrap();
+    let all: Vec<_> = extents(&walk, block.inode(), Fork::Data).collect();
+    assert_eq!(all.iter().filter(|extent| extent.is_ok()).count(), 575);
+    let last = all.last().unwrap().as_ref().expect_err("the count is wrong").to_string();
+    assert!(last.contains("core.nextents") && last.contains("found 578, expected 575"), "{last}");
+}

@@ -118,6 +118,11 @@ impl<'v> Walk<'v> {
         Ok(())
     }
 
+    /// Begins the budget anew, for the next question of a run that asks several.
+    pub fn refill(&self) {
+        self.taken.store(0, Ordering::Relaxed);
+    }
+
     /// Reads an inode by number.
     ///
     /// # Errors
