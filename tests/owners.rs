@@ -87,9 +87,8 @@ fn the_owner_of_a_byte_is_the_range_that_holds_it() {
         assert_eq!(answers.len(), wanted.len());
         for ((device, byte), answer) in wanted.iter().zip(&answers) {
             assert_eq!((&answer["byte"], &answer["device"]), (&(*byte).into(), &device.as_str().into()));
-            let holds = |&(_, (of, start, end)): &(&Value, &(String, u64, u64))| {
-                start <= byte && byte < end && of == device
-            };
+            let holds =
+                |&(_, (of, start, end)): &(&Value, &(String, u64, u64))| start <= byte && byte < end && of == device;
             let mut right: Vec<String> = all.iter().zip(&places).filter(holds).map(|(range, _)| key(range)).collect();
             let owners = answer["owners"].as_array().unwrap();
             let mut ours: Vec<String> = owners.iter().map(key).collect();
