@@ -446,3 +446,35 @@ fn a_btree_with_fewer_extents_than_the_core_says() {
     let last = all.last().unwrap().as_ref().expect_err("the count is wrong").to_string();
     assert!(last.contains("core.nextents") && last.contains("found 578, expected 575"), "{last}");
 }
+
+#[test]
+fn owners_are_found_without_a_lost_leaf_of_reverse_mappings() {
+    let sound = common::volume("v5-default");
+    // A leaf of the reverse mapping btree of AG 0, by xfs_db.
+    let lost = patched("v5-default", BTreeMap::from([(12 * 4096, vec![0; 4096])])).unwrap();
+    let ranges = |volume: &Volume, errors: &mut Vec<Error>| {
+        let mut all = Vec::new();
+        let _ = fsmap::for_each(volume, &fsmap::Query::default(), &mut |error| errors.push(error), &mut |range| {
+            all.push(*range);
+            ControlFlow::Continue(())
+        });
+        all
+    };
+    let mut errors = Vec::new();
+    let right = ranges(&sound, &mut errors);
+    assert!(errors.is_empty());
+    let left = ranges(&lost, &mut errors);
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    let free = |all: &[fsmap::Range]| all.iter().filter(|r| r.owner == fsmap::Owner::Free).copied().collect::<Vec<_>>();
+    assert_eq!(free(&left), free(&right), "the free space btree tells");
+    let gone: Vec<_> = right.iter().filter(|range| !left.contains(range)).collect();
+    assert!(gone.len() > 10 && left.iter().any(|range| range.owner == fsmap::Owner::Unknown));
+    let walk = Walk::new(&lost);
+    let bytes: Vec<_> = gone.iter().map(|range| (Device::Data, range.start)).collect();
+    let answers = owner::of(&walk, &bytes, owner::Options { rmap: true }, &mut |_| {});
+    for (range, answer) in gone.iter().zip(&answers) {
+        // The block of the lost leaf itself is out of reach.
+        let named = answer.owners.iter().any(|(found, _)| found.owner == range.owner);
+        assert!(named || range.owner == fsmap::Owner::Ag, "{range:?} {answer:?}");
+    }
+}

@@ -8,6 +8,7 @@ use crate::units::{AgBlock, AgNumber, ByteOffset, Daddr, Device, FsBlock, Ino, R
 
 /// The forms, for the help of commands.
 pub const FORMS: &str = "\
+ADDR is one of
   N                  byte of the data device; 8s is a sector of 512 bytes, also k, m, g, t
   rt:N, log:N        the same of the realtime section or an external log
   daddr:N            512-byte unit of the data device, as kernel messages have it; rt:daddr:N, log:daddr:N

@@ -28,6 +28,8 @@ pub(super) struct Found {
     shared: metadata::Extents,
     /// Could everything be read that would claim it?
     complete: bool,
+    /// Is the answer from the reverse mapping btree (or needs none), so that no file has to be asked?
+    pub(super) by_rmap: bool,
 }
 
 impl Found {
@@ -46,7 +48,8 @@ pub(super) struct Lookup<'a> {
     walk: &'a Walk<'a>,
     files: &'a GroupFiles,
     rmap: bool,
-    claims: HashMap<(Device, u32), metadata::Claims>,
+    /// And could all of it be read?
+    claims: HashMap<(Device, u32), (metadata::Claims, bool)>,
 }
 
 impl<'a> Lookup<'a> {
@@ -65,44 +68,68 @@ impl<'a> Lookup<'a> {
             Spot::Log { block } => {
                 let group = Group { first: 0, blocks: u64::from(geometry.log_blocks), byte: 0 };
                 let records = vec![Record::special(0, group.blocks, owner::LOG)];
-                return Found { group, block, records, shared: Vec::new(), complete: true };
+                return Found { group, block, records, shared: Vec::new(), complete: true, by_rmap: true };
             }
         };
         let group = group.unwrap_or(Group { first: 0, blocks: 0, byte: 0 });
-        let mut found = Found { group, block, records: Vec::new(), shared: Vec::new(), complete: true };
-        let by_rmap = self.rmap && fsmap::has_rmap(geometry, answer.device);
-        let mut complete = true;
-        let mut note = |error| {
-            complete = false;
-            report(error);
-        };
-        match answer.spot {
-            Spot::Data { ag, .. } if by_rmap => self.in_ag(ag, &mut found, &mut note),
-            Spot::Realtime { group: Some(number), .. } if by_rmap => self.in_realtime(number, &mut found, &mut note),
-            Spot::Data { ag, .. } => {
-                let walk = self.walk;
-                let claims = self
-                    .claims
-                    .entry((Device::Data, ag.0))
-                    .or_insert_with(|| sorted(metadata::ag(walk, ag, &group, &mut note)));
-                found.take(claims);
+        let mut found = Found { group, block, records: Vec::new(), shared: Vec::new(), complete: true, by_rmap: true };
+        if self.rmap && fsmap::has_rmap(geometry, answer.device) {
+            let mut complete = true;
+            let mut note = |error| {
+                complete = false;
+                report(error);
+            };
+            match answer.spot {
+                Spot::Data { ag, .. } => self.in_ag(ag, &mut found, &mut note),
+                Spot::Realtime { group: Some(number), .. } => self.in_realtime(number, &mut found, &mut note),
+                _ => {}
             }
-            Spot::Realtime { group: number, .. } => {
-                let (walk, files) = (self.walk, self.files);
-                let number = number.unwrap_or_default();
-                let claims = self
-                    .claims
-                    .entry((Device::Rt, number.0))
-                    .or_insert_with(|| sorted(metadata::realtime(walk, number, files, &mut note)));
-                found.take(claims);
-                if found.records.is_empty() {
-                    found.records.extend(self.free_run(number, &group, block, &mut note));
-                }
+            if complete || !found.records.is_empty() {
+                found.complete = complete;
+                return found;
             }
-            Spot::Log { .. } => {}
+            // The mapping may stand where the btree is damaged: ask everybody else.
         }
-        found.complete = complete;
+        found.by_rmap = false;
+        self.by_group(answer.spot, &mut found, report);
         found
+    }
+
+    /// What the group claims for itself.
+    fn by_group(&mut self, spot: Spot, found: &mut Found, report: &mut dyn FnMut(Error)) {
+        let (walk, files, group) = (self.walk, self.files, found.group);
+        let key = match spot {
+            Spot::Data { ag, .. } => (Device::Data, ag.0),
+            Spot::Realtime { group, .. } => (Device::Rt, group.unwrap_or_default().0),
+            Spot::Log { .. } => return,
+        };
+        let (claims, complete) = self.claims.entry(key).or_insert_with(|| {
+            let mut complete = true;
+            let mut note = |error| {
+                complete = false;
+                report(error);
+            };
+            let mut claims = match spot {
+                Spot::Data { ag, .. } => metadata::ag(walk, ag, &group, &mut note),
+                _ => metadata::realtime(walk, RgNumber(key.1), files, &mut note),
+            };
+            fsmap::merge(&mut claims.records);
+            (claims, complete)
+        });
+        let holds = |record: &&Record| record.start <= found.block && found.block < record.end();
+        found.records.extend(claims.records.iter().filter(holds));
+        found.shared.clone_from(&claims.shared);
+        found.complete = *complete;
+        if found.records.is_empty() && key.0 == Device::Rt {
+            let mut complete = found.complete;
+            let mut note = |error| {
+                complete = false;
+                report(error);
+            };
+            let run = self.free_run(RgNumber(key.1), &group, found.block, &mut note);
+            found.records.extend(run);
+            found.complete = complete;
+        }
     }
 
     /// The free run of a realtime bitmap that holds a block.
@@ -214,7 +241,7 @@ impl<'a> Lookup<'a> {
             owner: Owner::Unknown,
             shared: false,
         };
-        if self.rmap && fsmap::has_rmap(geometry, answer.device) && found.complete {
+        if found.by_rmap && found.complete {
             let bytes = found.group.byte..found.group.end_byte(geometry);
             let query = Query { device: Some(Device::Rt), bytes, rmap: true };
             let _ = fsmap::for_each(self.walk.volume(), &query, report, &mut |item| {
@@ -247,18 +274,7 @@ impl Lookup<'_> {
     }
 }
 
-fn sorted(mut claims: metadata::Claims) -> metadata::Claims {
-    fsmap::merge(&mut claims.records);
-    claims
-}
-
 impl Found {
-    fn take(&mut self, claims: &metadata::Claims) {
-        let holds = |record: &&Record| record.start <= self.block && self.block < record.end();
-        self.records.extend(claims.records.iter().filter(holds));
-        self.shared.clone_from(&claims.shared);
-    }
-
     /// First and last block of the records that can be shared.
     fn shareable(&self) -> Option<(u64, u64)> {
         let records = || self.records.iter().filter(|record| record.is_shareable());

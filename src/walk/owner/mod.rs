@@ -1,7 +1,8 @@
 //! Who owns a byte: the section and group it lies in, everybody who claims its block, and what exactly lies there.
 //!
-//! Where there is a reverse mapping btree, a few blocks of it answer; else the headers and btrees of the group, and, if
-//! none of them claims the block, all inodes, once for all that is asked.
+//! Where there is a reverse mapping btree, a few blocks of it answer. Where there is none, or what would answer is
+//! damaged, the headers and btrees of the group do, and, if none of them claims the block, all inodes, once for all that
+//! is asked. A record is then what its claimant has, not what a reverse mapping btree would have put together.
 
 mod detail;
 mod lookup;
@@ -137,8 +138,7 @@ fn scan_files(
     // Section, block from its start, and which answer it is.
     let mut open: Vec<(bool, u64, usize)> = Vec::new();
     for (i, (answer, found)) in answers.iter().zip(records.iter()).enumerate() {
-        let by_rmap = options.rmap && fsmap::has_rmap(walk.geometry(), answer.device);
-        if answer.device != Device::Log && !by_rmap && (found.records.is_empty() || !options.rmap) {
+        if !found.by_rmap && (found.records.is_empty() || !options.rmap) {
             open.push((answer.device == Device::Rt, found.linear(), i));
         }
     }
