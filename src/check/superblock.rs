@@ -457,7 +457,7 @@ pub fn check(subject: &Subject, place: &Place) -> Vec<Finding> {
         .zip(INFOS)
         .filter_map(|(rule, info)| {
             let Mismatch { found, expected } = (rule.test)(subject)?;
-            Some(Finding { rule: info, place: place.field(info.field), found, expected })
+            Some(Finding::new(info, place.field(info.field), found, expected))
         })
         .collect()
 }

@@ -1,0 +1,51 @@
+//! Counters of the superblock, against what was counted. `xfs_initialize_perag_data` (xfs_ag.c), `xchk_fscounters`
+//! (scrub/fscounters.c), `phase5` (xfs_repair).
+
+use super::context::{Ctx, Spot};
+use super::raised;
+use crate::format::superblock::Superblock;
+
+raised! { RAISED, structure "sb", fields Superblock;
+    /// Inodes with space, free ones included, as the inode btrees hold them.
+    ICOUNT: "sb-icount-mismatch" xcorrupt icount, "number of inodes is not what was counted",
+        source "scrub/fscounters.c:xchk_fscounters; repair/phase5.c", since "scrub";
+    /// Free inodes as the inode btrees hold them.
+    IFREE: "sb-ifree-mismatch" xcorrupt ifree, "number of free inodes is not what was counted",
+        source "scrub/fscounters.c:xchk_fscounters; repair/phase5.c", since "scrub";
+    /// Free blocks, those of the free lists and free space btrees included. Kernels count anew at a mount after a crash,
+    /// not after an unmount: df and allocation are wrong until then.
+    FDBLOCKS: "sb-fdblocks-mismatch" xcorrupt fdblocks, "number of free blocks is not what was counted",
+        source "scrub/fscounters.c:xchk_fscounters; repair/phase5.c", since "scrub";
+}
+
+/// Counters of the primary against the sums over all AGs, as far as those are known.
+pub fn check(ctx: &Ctx<'_>, sb: &Superblock, spot: &Spot) {
+    let groups = ctx.groups();
+    let complete = u32::try_from(groups.len()) == Ok(ctx.geometry().ag_count);
+    if ctx.is_partial() || !complete {
+        return;
+    }
+    let sum = |value: &dyn Fn(&super::group::Group) -> u64| groups.iter().fold(0u64, |sum, group| sum.saturating_add(value(group)));
+    if groups.iter().all(|group| group.inobt.is_witness()) {
+        for (rule, found, right) in
+            [(ICOUNT, sb.icount, sum(&|group| group.inodes)), (IFREE, sb.ifree, sum(&|group| group.free_inodes))]
+        {
+            if found != right {
+                ctx.raise(rule, spot, found, right);
+            }
+        }
+    }
+    let known = |group: &super::group::Group| group.bnobt.is_witness() && group.cntbt.complete && group.free_list.is_some();
+    let rmapbt = ctx.context().features.has_rmapbt();
+    if groups.iter().all(|group| known(group) && group.agf_believed) {
+        let right = sum(&|group| {
+            let trees = group.bnobt.blocks.saturating_add(group.cntbt.blocks).saturating_sub(2);
+            // The blocks of the rmapbt were counted against the AGF: what differs was said there.
+            let rmap = group.agf.as_ref().filter(|_| rmapbt).map_or(0, |agf| u64::from(agf.rmap_blocks.saturating_sub(1)));
+            group.free_blocks.saturating_add(u64::from(group.free_list.unwrap_or(0))).saturating_add(trees).saturating_add(rmap)
+        });
+        if sb.fdblocks != right {
+            ctx.raise(FDBLOCKS, spot, sb.fdblocks, right);
+        }
+    }
+}
