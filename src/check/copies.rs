@@ -178,7 +178,7 @@ pub fn better_volume(volume: &Volume) -> Option<Volume> {
     let mut lost = false;
     if copies.is_empty() {
         lost = true;
-        let found = crate::volume::find_copies(&*volume.devices().data, false).found;
+        let found = crate::volume::find_copies(&*volume.devices().data, crate::volume::Scan::default()).found;
         copies = found.iter().filter_map(|copy| copy_at(volume, copy)).filter(Sector::is_readable).collect();
         // Copies of an older file system say nothing about this one.
         copies.retain(|copy| copy.sb.metadata_uuid() == primary.sb.metadata_uuid());
@@ -194,7 +194,7 @@ pub fn better_volume(volume: &Volume) -> Option<Volume> {
         return None;
     }
     if !lost {
-        let choice = Choice { copy: Some(ag.0), scan_all: false };
+        let choice = Choice { copy: Some(ag.0), ..Choice::default() };
         return Volume::open(volume.devices().clone(), choice).ok();
     }
     volume.through_copy(copies.into_iter().find(|copy| copy.ag == ag).map(|copy| (copy.sb, copy.zoned, copy.ag))?)
