@@ -76,8 +76,9 @@ pub fn check(volume: &Volume, options: &Options, hooks: Hooks<'_>) -> Report {
     let better = copies::better_volume(volume);
     let volume = better.as_ref().unwrap_or(volume);
     let walk = Walk::new(volume);
-    let log = journal::facts(volume);
+    let (journal, log) = journal::facts(volume);
     let ctx = Ctx::new(&walk, options, log, hooks);
+    journal::check(&ctx, &journal);
     let primary = copies::primary(volume);
     let counters_believed = primary.as_ref().is_some_and(|primary| copies::check_primary(&ctx, primary));
     groups(&ctx);
