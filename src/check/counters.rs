@@ -12,10 +12,25 @@ raised! { RAISED, structure "sb", fields Superblock;
     /// Free inodes as the inode btrees hold them.
     IFREE: "sb-ifree-mismatch" xcorrupt ifree, "number of free inodes is not what was counted",
         source "scrub/fscounters.c:xchk_fscounters; repair/phase5.c", since "scrub";
+    /// The root directory is the first inode of a chunk, and in use. Without it nothing can be reached by name; xfs_repair
+    /// makes a new one and puts what it finds into lost+found.
+    ROOT: "sb-rootino-not-in-use" xcorrupt rootino, "root inode is not the first of a chunk, in use",
+        source "xfs_mount.c:xfs_mountfs; repair/xfs_repair.c:calc_mkfs", since "2.6";
     /// Free blocks, those of the free lists and free space btrees included. Kernels count anew at a mount after a crash,
     /// not after an unmount: df and allocation are wrong until then.
     FDBLOCKS: "sb-fdblocks-mismatch" xcorrupt fdblocks, "number of free blocks is not what was counted",
         source "scrub/fscounters.c:xchk_fscounters; repair/phase5.c", since "scrub";
+}
+
+/// The root directory, against the inode btree.
+pub fn root(ctx: &Ctx<'_>, sb: &Superblock, spot: &Spot) {
+    let Some((ag, agino)) = ctx.geometry().split_inode(sb.rootino) else { return };
+    let Some(group) = ctx.group(ag).filter(|group| group.inobt.is_witness()) else { return };
+    let chunk = group.chunk_of(agino.0);
+    if !chunk.is_some_and(|chunk| chunk.startino == agino && chunk.in_use(0)) {
+        let right = group.chunks.first().and_then(|chunk| ctx.geometry().join_inode(ag, chunk.startino));
+        ctx.raise(ROOT, spot, sb.rootino, right.map_or("an inode in use".to_owned(), |ino| ino.to_string()));
+    }
 }
 
 /// Counters of the primary against the sums over all AGs, as far as those are known.

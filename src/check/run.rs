@@ -84,8 +84,9 @@ pub fn check(volume: &Volume, options: &Options, hooks: Hooks<'_>) -> Report {
     groups(&ctx);
     inodes(&ctx);
     spaces(&ctx);
-    if let Some(primary) = primary.filter(|_| counters_believed && log.dirty != Some(true)) {
+    if let Some(primary) = primary.filter(|_| counters_believed) {
         let spot = group::header_spot(&ctx, AgNumber(0), crate::volume::AgHeader::Superblock);
+        counters::root(&ctx, &primary.sb, &spot);
         counters::check(&ctx, &primary.sb, &spot);
     }
     journal::finish(&ctx);
