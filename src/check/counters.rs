@@ -22,6 +22,9 @@ raised! { RAISED, structure "sb", fields Superblock;
         source "scrub/fscounters.c:xchk_fscounters; repair/phase5.c", since "scrub";
 }
 
+/// Rules about counters that xfs_repair counts anew.
+pub const COUNTED: [&str; 3] = [ICOUNT.id, IFREE.id, FDBLOCKS.id];
+
 /// The root directory, against the inode btree.
 pub fn root(ctx: &Ctx<'_>, sb: &Superblock, spot: &Spot) {
     let Some((ag, agino)) = ctx.geometry().split_inode(sb.rootino) else { return };

@@ -269,22 +269,33 @@ fn free_space(ctx: &Ctx<'_>, group: &mut Group, owners: &mut super::owners::Loca
         uuid: ctx.volume().superblock().metadata_uuid(),
         crc,
     };
+    let mut mismatches: Vec<(&'static RuleInfo, Mismatch)> = Vec::new();
     group.agf_believed = apply_until_unreadable(agf::RULES, agf::INFOS, &subject, |rule, mismatch| {
         group.reported.push(rule.field);
-        ctx.raise(rule, &spot, mismatch.found, mismatch.expected);
+        if rule.field == agf::FREEBLKS.field {
+            mismatches.push((rule, mismatch));
+        } else {
+            ctx.raise(rule, &spot, mismatch.found, mismatch.expected);
+        }
     });
     if agf.magicnum != crate::format::agf::MAGIC {
         group.free_known = false;
         return;
     }
     if group.agf_believed && context.has_crc() {
-        ctx.lsn(agf.lsn, || spot);
+        ctx.lsn(agf.lsn, || spot.clone());
     }
     group.agf = Some(agf.clone());
     if let Some(sector) = read(ctx, ag, AgHeader::Agfl) {
         group.free_list = agfl::check(ctx, group, &sector, owners);
     }
     bnobt::check(ctx, group, &agf, owners);
+    for (rule, Mismatch { found, mut expected }) in mismatches {
+        if group.bnobt.is_witness() {
+            expected = format!("{}, which the btrees hold ({expected})", group.free_blocks);
+        }
+        ctx.raise(rule, &spot, found, expected);
+    }
     if context.features.has_reflink() {
         refcntbt::check(ctx, group, &agf, owners);
     }

@@ -226,8 +226,9 @@ fn report_conflicts(ctx: &Ctx<'_>, ag: AgNumber, conflicts: &[(Entry, Entry)]) -
 
 fn report_lost(ctx: &Ctx<'_>, group: &Group, lost: &[(u64, u64)], undisputed: bool) {
     let Some(&(start, end)) = lost.first() else { return };
-    if !ctx.owners_known() || !group.free_known || !undisputed {
-        let why = if group.free_known { "an owner of blocks" } else { "free space btrees" };
+    let free_known = group.free_known && group.free_list.is_some();
+    if !ctx.owners_known() || !free_known || !undisputed {
+        let why = if free_known { "an owner of blocks" } else { "the free space of this AG" };
         ctx.not_compared(group.ag, why, "blocks without owner with free space");
         return;
     }
