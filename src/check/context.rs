@@ -155,6 +155,7 @@ pub struct Ctx<'a> {
     ahead: Mutex<Ahead>,
     groups: OnceLock<Vec<Group>>,
     unknown: AtomicBool,
+    unjudged: AtomicBool,
     done: AtomicU64,
 }
 
@@ -176,6 +177,7 @@ impl<'a> Ctx<'a> {
             ahead: Mutex::default(),
             groups: OnceLock::new(),
             unknown: AtomicBool::new(false),
+            unjudged: AtomicBool::new(false),
             done: AtomicU64::new(0),
         }
     }
@@ -326,6 +328,20 @@ impl<'a> Ctx<'a> {
     /// may be its.
     pub fn owners_unknown(&self) {
         self.unknown.store(true, Ordering::Relaxed);
+    }
+
+    /// Notes that blocks without owner were found and not reported, since some owners are not known.
+    pub fn lost_unjudged(&self) {
+        self.unjudged.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_lost_unjudged(&self) -> bool {
+        self.unjudged.load(Ordering::Relaxed)
+    }
+
+    /// Was damage found in the headers, btrees or space of any AG?
+    pub fn is_any_ag_damaged(&self) -> bool {
+        !lock(&self.collected).ags.is_empty()
     }
 
     /// Do all owners stand in the map?

@@ -101,6 +101,15 @@ pub(crate) fn apply<S: 'static>(
     sound
 }
 
+/// The first of a list of typed rules that a subject breaks.
+pub(crate) fn first_broken<S: 'static>(
+    rules: &'static [Rule<S>],
+    infos: &'static [RuleInfo],
+    subject: &S,
+) -> Option<(&'static RuleInfo, Mismatch)> {
+    rules.iter().zip(infos).find_map(|(rule, info)| Some((info, (rule.test)(subject)?)))
+}
+
 /// A field that a rule names must exist: a misspelt one does not compile.
 macro_rules! field_name {
     ($fields:ty, $field:ident) => {{

@@ -1,6 +1,6 @@
 //! The order of a check, and what comes of it.
 
-use super::context::{Collected, Ctx, Hooks, Options};
+use super::context::{Collected, Ctx, Hooks, OWNERS_UNKNOWN, Options};
 use super::finding::{Class, Finding, Object, RuleInfo};
 use super::inode::{self, Worker};
 use super::{copies, counters, group, inobt, journal, space};
@@ -82,14 +82,17 @@ pub fn check(volume: &Volume, options: &Options, hooks: Hooks<'_>) -> Report {
     let ctx = Ctx::new(&walk, options, log, hooks);
     journal::check(&ctx, &journal);
     let primary = copies::primary(volume);
-    let counters_believed = primary.as_ref().is_some_and(|primary| copies::check_primary(&ctx, primary));
-    groups(&ctx);
+    let damaged = primary.as_ref().and_then(|primary| copies::check_primary(&ctx, primary));
+    groups(&ctx, damaged.as_deref().unwrap_or_default());
     inodes(&ctx);
     spaces(&ctx);
     let sector = primary;
-    if let Some(primary) = sector.as_ref().filter(|_| counters_believed) {
+    // Counters are those of the primary: the copies have those of mkfs.
+    if let Some(primary) = sector.as_ref().filter(|_| damaged.is_some()) {
         let spot = group::header_spot(&ctx, AgNumber(0), crate::volume::AgHeader::Superblock);
-        counters::root(&ctx, &primary.sb, &spot);
+        if damaged.as_ref().is_some_and(|fields| fields.iter().all(|field| !field.ends_with("ino"))) {
+            counters::root(&ctx, &primary.sb, &spot);
+        }
         counters::check(&ctx, &primary.sb, &spot);
     }
     journal::finish(&ctx);
@@ -97,7 +100,7 @@ pub fn check(volume: &Volume, options: &Options, hooks: Hooks<'_>) -> Report {
     finish(&ctx, unjudged)
 }
 
-fn groups(ctx: &Ctx<'_>) {
+fn groups(ctx: &Ctx<'_>, damaged: &[&'static str]) {
     const STEP: &str = "headers and btrees";
     let all = group::wanted(ctx);
     let total = u64::try_from(all.len()).unwrap_or(0);
@@ -105,7 +108,7 @@ fn groups(ctx: &Ctx<'_>) {
     let groups = parallel::over(all, ctx.options.threads, |ag| {
         let group = (!ctx.is_cancelled()).then(|| {
             if ag.0 > 0 {
-                copies::check_copy(ctx, ag);
+                copies::check_copy(ctx, ag, damaged);
             }
             group::check(ctx, ag)
         });
@@ -141,6 +144,7 @@ fn inodes(ctx: &Ctx<'_>) {
     });
 }
 
+/// Who owns which block: everything must have been collected before.
 fn spaces(ctx: &Ctx<'_>) {
     const STEP: &str = "space";
     let total = u64::try_from(ctx.groups().len()).unwrap_or(0);
@@ -152,6 +156,9 @@ fn spaces(ctx: &Ctx<'_>) {
         }
         ctx.advance(STEP, 1, total);
     });
+    if ctx.is_lost_unjudged() {
+        ctx.raise(OWNERS_UNKNOWN, &ctx.whole(), "blocks without owner", "all owners readable");
+    }
 }
 
 /// Rules that recovery of a dirty log never puts right: single sectors that are written as a whole, and what never
