@@ -3,6 +3,8 @@
 
 use super::Rule;
 use crate::error::Place;
+use crate::format::Type;
+use crate::units::{AgNumber, Ino, RgNumber};
 use std::fmt;
 
 /// What kind of verdict a rule gives.
@@ -23,6 +25,10 @@ pub enum Class {
 }
 
 impl Class {
+    /// All of them, the worst first.
+    pub const ALL: [Self; 6] =
+        [Self::Corrupt, Self::XCorrupt, Self::XFailed, Self::Preen, Self::Warning, Self::Incomplete];
+
     /// Its name in JSON and text.
     pub const fn name(self) -> &'static str {
         match self {
@@ -33,6 +39,11 @@ impl Class {
             Self::Warning => "warning",
             Self::Incomplete => "incomplete",
         }
+    }
+
+    /// Damage: what makes the program exit with 1.
+    pub const fn is_damage(self) -> bool {
+        matches!(self, Self::Corrupt | Self::XCorrupt)
     }
 }
 
@@ -96,6 +107,36 @@ impl Mismatch {
     }
 }
 
+/// The object that a finding is about: what a repair would have to touch, and what has a path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Object {
+    /// The file system as a whole: counters, geometry.
+    #[default]
+    FileSystem,
+    /// A superblock.
+    Superblock(AgNumber),
+    /// A header or btree of an AG.
+    Ag(AgNumber, Type),
+    /// The space of an AG: who owns which block.
+    Space(AgNumber),
+    /// An inode and what hangs on it.
+    Inode(Ino),
+    /// The journal.
+    Log,
+    /// A realtime group; group 0 where there are none.
+    Realtime(RgNumber),
+}
+
+impl Object {
+    /// The inode, when it is one.
+    pub const fn inode(self) -> Option<Ino> {
+        match self {
+            Self::Inode(ino) => Some(ino),
+            _ => None,
+        }
+    }
+}
+
 /// A rule that something on disk breaks.
 #[derive(Clone, Debug)]
 pub struct Finding {
@@ -107,11 +148,34 @@ pub struct Finding {
     pub found: String,
     /// Value or bound that would be right.
     pub expected: String,
+    /// What it is about.
+    pub object: Object,
+    /// Path of the object in the tree, without leading slash: for inodes, once it was looked up.
+    pub object_path: Option<Vec<u8>>,
+}
+
+impl Finding {
+    /// A finding about the file system as a whole.
+    pub fn new(rule: &'static RuleInfo, place: Place, found: impl fmt::Display, expected: impl fmt::Display) -> Self {
+        let (found, expected) = (found.to_string(), expected.to_string());
+        Self { rule, place, found, expected, object: Object::FileSystem, object_path: None }
+    }
+
+    /// The same, about `object`.
+    #[must_use]
+    pub fn about(self, object: Object) -> Self {
+        Self { object, ..self }
+    }
+
+    /// The field, with its structure: `agf 0 › bnobt block 4 › recs[3].startblock`.
+    pub fn path(&self) -> String {
+        format!("{}.{}", self.place.structure, self.place.field.unwrap_or(self.rule.field))
+    }
 }
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { rule, place, found, expected } = self;
+        let Self { rule, place, found, expected, .. } = self;
         write!(f, "{}: {} ({} {found}, expected {expected}; {place})", rule.id, rule.summary, rule.field)
     }
 }

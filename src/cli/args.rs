@@ -108,6 +108,8 @@ pub enum Command {
     Find(FindArgs),
     /// Where a file lies
     Map(MapArgs),
+    /// Whether the file system is consistent, and what is wrong where
+    Check(CheckArgs),
     /// What kernels, boot loaders and tools do with it, and what is dangerous
     Preflight(PreflightArgs),
     /// What a hazard or a finding means, and what to do
@@ -170,6 +172,30 @@ pub struct ShowArgs {
     /// The bytes, too
     #[arg(long)]
     pub hex: bool,
+}
+
+/// Arguments of `check`.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "\
+Nothing is ever written. Exit status: 0 clean; 1 damage; 3 the log is dirty, and nothing is wrong that recovery could not
+put right; 2 not everything could be looked at.
+
+  xfsinspect check disk.img
+  xfsinspect check /dev/md2 --rtdev /dev/md3 --json
+  xfsinspect explain freesp-only-in-bnobt")]
+pub struct CheckArgs {
+    /// Image or block device
+    #[arg(value_name = "TARGET")]
+    pub target: PathBuf,
+    /// Look only at these AGs; what needs the whole file system is left out
+    #[arg(long = "ag", value_name = "N", num_args = 1.., value_delimiter = ',')]
+    pub ags: Vec<u32>,
+    /// Only findings with these ids, or whose ids begin so
+    #[arg(long, value_name = "ID", num_args = 1.., value_delimiter = ',')]
+    pub only: Vec<String>,
+    /// Findings that are shown; more are counted
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub max_findings: usize,
 }
 
 /// Arguments of `preflight`.

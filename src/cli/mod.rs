@@ -3,6 +3,7 @@
 mod address;
 mod args;
 mod cat;
+mod check;
 mod convert;
 mod damage;
 mod explain;
@@ -52,6 +53,7 @@ pub fn main() -> ExitCode {
         Command::Xattr(xattr) => xattr::run(&mut session, xattr),
         Command::Find(find) => find::run(&mut session, find),
         Command::Map(map) => map::run(&mut session, map),
+        Command::Check(check) => check::run(&mut session, check),
         Command::Preflight(preflight) => preflight::run(&mut session, preflight),
         Command::Explain(explain) => explain::run(&mut session, explain),
         Command::Free(free) => free::run(&mut session, free),

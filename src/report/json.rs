@@ -43,21 +43,29 @@ pub fn place(place: &Place) -> Map<String, Json> {
 }
 
 /// A finding, with the fields that `check` promises.
-pub fn finding(finding: &Finding) -> Json {
-    json!({
+pub fn finding(finding: &Finding) -> Map<String, Json> {
+    let mut object = Map::new();
+    let Json::Object(fields) = json!({
         "type": "finding",
         "id": finding.rule.id,
         "class": finding.rule.class.name(),
         "device": finding.place.device.name(),
         "byte": finding.place.byte.0,
         "structure": finding.place.structure,
-        "field": finding.rule.field,
-        "path": format!("{}.{}", finding.place.structure, finding.rule.field),
+        "field": finding.place.field.unwrap_or(finding.rule.field),
+        "path": finding.path(),
         "found": finding.found,
         "expected": finding.expected,
         "message": finding.rule.summary,
         "object_path": Json::Null,
-    })
+    }) else {
+        return object;
+    };
+    object.extend(fields);
+    if let Some(path) = &finding.object_path {
+        put_bytes(&mut object, "object_path", path);
+    }
+    object
 }
 
 /// An error that an answer goes on after: `kind` tells what it means, the place is null where there is none.

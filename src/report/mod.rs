@@ -5,6 +5,7 @@ pub mod bmap;
 pub mod convert;
 #[cfg(feature = "cli")]
 pub mod entry;
+pub mod check;
 pub mod explain;
 #[cfg(feature = "cli")]
 pub mod fsmap;

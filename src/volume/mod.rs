@@ -137,6 +137,15 @@ impl Volume {
         self.zoned
     }
 
+    /// The same devices, read through a superblock copy that was found in an AG. `None` where arithmetic with it is
+    /// impossible.
+    pub fn through_copy(&self, (superblock, zoned, ag): (Superblock, (u64, u64), AgNumber)) -> Option<Self> {
+        let geometry = Geometry::new(&superblock, zoned).ok()?;
+        let byte = geometry.ag_start(ag)?;
+        let origin = Origin::Chosen { ag, byte };
+        Some(Self { devices: self.devices.clone(), geometry, superblock, zoned, origin })
+    }
+
     /// Where the superblock comes from.
     pub fn origin(&self) -> &Origin {
         &self.origin

@@ -107,6 +107,13 @@ pub fn chunks<'a>(walk: &'a Walk<'a>, ag: AgNumber) -> Chunks<'a> {
 }
 
 impl<'a> Chunks<'a> {
+    /// The chunks of these records, for a caller that has read the inode btree already.
+    pub fn of_records(walk: &'a Walk<'a>, ag: AgNumber, records: impl Iterator<Item = Record>) -> Self {
+        let (errors, buffer) = (Vec::new(), Vec::new());
+        let records = records.collect();
+        Self { walk, ag, tree: None, records, visited: Visited::default(), errors, buffer, buffered: 0..0, current: None }
+    }
+
     /// The next chunk, or what is wrong with one or with a block of the inode btree. `None` at the end.
     pub fn next_chunk(&mut self) -> Option<Result<Chunk<'_>>> {
         if let Err(error) = self.advance()? {

@@ -29,7 +29,7 @@
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects, clippy::as_conversions))]
 
 pub mod attributes;
-mod batch;
+pub(crate) mod batch;
 pub mod btree;
 pub mod da_tree;
 pub mod directory;

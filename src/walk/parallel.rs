@@ -11,6 +11,33 @@ pub fn default_threads() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
+/// Does `work` for every item on up to `threads` threads. The results come in the order of the items.
+pub fn over<I: Send, T: Send>(items: Vec<I>, threads: usize, work: impl Fn(I) -> T + Sync) -> Vec<T> {
+    if threads <= 1 {
+        return items.into_iter().map(work).collect();
+    }
+    let left = Mutex::new(items.into_iter().enumerate());
+    let take = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let run = || {
+        let mut done = Vec::new();
+        while let Some((at, item)) = take() {
+            done.push((at, work(item)));
+        }
+        done
+    };
+    let mut all: Vec<(usize, T)> = std::thread::scope(|scope| {
+        let others: Vec<_> = (1..threads.min(256)).map(|_| scope.spawn(run)).collect();
+        let mut done = run();
+        for other in others {
+            // OK: a panic of a thread goes on as a panic here, as it would without threads.
+            done.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        done
+    });
+    all.sort_by_key(|(at, _)| *at);
+    all.into_iter().map(|(_, result)| result).collect()
+}
+
 /// Does `work` for every AG on up to `threads` threads. The results come in the order of the AGs.
 pub fn per_ag<T: Send>(walk: &Walk<'_>, threads: usize, work: impl Fn(AgNumber) -> T + Sync) -> Vec<T> {
     let left = Mutex::new(group::numbers(walk));

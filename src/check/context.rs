@@ -1,0 +1,384 @@
+//! What every part of a check shares: the file system, where findings go, who owns which block, what is known of the
+//! log. One [`Ctx`] per run, shared between threads by reference.
+
+use super::finding::{Class, Finding, Object, RuleInfo};
+use super::group::Group;
+use super::owners::OwnerMap;
+use super::raised;
+use crate::error::{Error, Place};
+use crate::format::Context;
+use crate::geometry::Geometry;
+use crate::units::{AgNumber, FsBlock, Ino};
+use crate::volume::Volume;
+use crate::walk::Walk;
+use std::collections::{BTreeMap, HashSet};
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+raised! { RAISED, structure "check";
+    /// The device did not give these bytes. What lies there is unknown: it is neither called sound nor damaged, and what
+    /// would be compared with it is left out. Copy the device with ddrescue before anything else.
+    UNREADABLE: "check-unreadable" incomplete "bytes", "could not be read",
+        source "scrub/common.c:xchk_process_error", since "scrub";
+    /// The walks took more steps than any sound file system needs: pointers lead in circles. What was not reached is
+    /// not judged.
+    EXHAUSTED: "check-gave-up" incomplete "steps", "gave up: what is left leads in circles",
+        source "none: a bound of this program", since "none";
+    /// Something could not be looked at, for the reason given.
+    NOT_LOOKED_AT: "check-not-looked-at" incomplete "object", "could not be looked at",
+        source "none: says what the verdict does not cover", since "none";
+    /// Two structures should say the same, and one of them is damaged, as said above. Nothing follows from comparing
+    /// them.
+    NOT_COMPARED: "check-not-compared" xfailed "object", "not compared, since one side is damaged",
+        source "scrub/common.c:xchk_should_check_xref", since "scrub";
+    /// Some objects are damaged so that what they own is not known. Blocks without an owner may be theirs, so lost
+    /// blocks were not looked for. Mend what is named above, then check again.
+    OWNERS_UNKNOWN: "check-owners-unknown" xfailed "owners", "lost blocks were not looked for, since some owners are unreadable",
+        source "scrub/common.c:xchk_should_check_xref", since "scrub";
+}
+
+/// What is asked of a check.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Threads to use.
+    pub threads: usize,
+    /// Only these AGs; all where empty. What needs the whole file system is left out.
+    pub ags: Vec<u32>,
+    /// Only findings of these rules: an id, or the beginning of ids (`bnobt`). All where empty.
+    pub only: Vec<String>,
+    /// Findings that are kept; more are counted.
+    pub max_findings: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let threads = crate::walk::parallel::default_threads();
+        Self { threads, ags: Vec::new(), only: Vec::new(), max_findings: 1000 }
+    }
+}
+
+/// How far a check is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// What it is doing.
+    pub step: &'static str,
+    /// How much of that is done …
+    pub done: u64,
+    /// … of how much; 0 where that is not known.
+    pub total: u64,
+}
+
+/// Ways to look in on a check, and to stop it.
+#[derive(Clone, Copy)]
+pub struct Hooks<'a> {
+    /// Called now and then, from any thread.
+    pub progress: &'a (dyn Fn(Progress) + Sync),
+    /// Set to end the run early; what was found so far is reported.
+    pub cancel: &'a AtomicBool,
+}
+
+impl fmt::Debug for Hooks<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Hooks")
+    }
+}
+
+/// What is known of the journal.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LogFacts {
+    /// Do records wait for recovery? `None` where that is not known.
+    pub dirty: Option<bool>,
+    /// Cycle and block of its head, as an LSN: no metadata may carry a greater one. `None` where that is not known.
+    pub current: Option<u64>,
+}
+
+/// Where a finding is and what it is about.
+#[derive(Clone, Debug)]
+pub struct Spot {
+    /// The place.
+    pub place: Place,
+    /// The object.
+    pub object: Object,
+}
+
+impl Spot {
+    /// A part of it: `recs[3]`.
+    #[must_use]
+    pub fn part(&self, part: impl fmt::Display) -> Self {
+        let mut place = self.place.clone();
+        place.structure = format!("{} › {part}", place.structure);
+        Self { place, object: self.object }
+    }
+}
+
+/// Findings of one rule that are kept; the rest is counted.
+const KEPT_PER_RULE: u64 = 200;
+
+/// What was found so far.
+#[derive(Debug, Default)]
+pub(super) struct Collected {
+    /// The findings that are kept.
+    pub findings: Vec<Finding>,
+    /// All findings, by rule.
+    pub by_rule: BTreeMap<&'static str, u64>,
+    /// All findings, by class.
+    pub by_class: BTreeMap<Class, u64>,
+    /// Observations that recovery of the log may explain.
+    pub explained: u64,
+    inodes: HashSet<Ino>,
+    ags: HashSet<AgNumber>,
+}
+
+/// The greatest log sequence number ahead of the log, and how many there are.
+#[derive(Debug, Default)]
+pub(super) struct Ahead {
+    pub count: u64,
+    pub greatest: Option<(u64, Spot)>,
+}
+
+/// A check under way.
+#[derive(Debug)]
+pub struct Ctx<'a> {
+    /// The walk, with its file system.
+    pub walk: &'a Walk<'a>,
+    /// What is asked.
+    pub options: &'a Options,
+    /// Who owns which block of the data section.
+    pub owners: OwnerMap,
+    /// Who owns which block of the realtime section: see [`OwnerMap`].
+    pub rt_owners: OwnerMap,
+    /// What is known of the log.
+    pub log: LogFacts,
+    hooks: Hooks<'a>,
+    collected: Mutex<Collected>,
+    ahead: Mutex<Ahead>,
+    groups: OnceLock<Vec<Group>>,
+    unknown: AtomicBool,
+    unjudged: AtomicBool,
+    done: AtomicU64,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<'a> Ctx<'a> {
+    /// A check that begins.
+    pub fn new(walk: &'a Walk<'a>, options: &'a Options, log: LogFacts, hooks: Hooks<'a>) -> Self {
+        Self {
+            walk,
+            options,
+            owners: OwnerMap::default(),
+            rt_owners: OwnerMap::default(),
+            log,
+            hooks,
+            collected: Mutex::default(),
+            ahead: Mutex::default(),
+            groups: OnceLock::new(),
+            unknown: AtomicBool::new(false),
+            unjudged: AtomicBool::new(false),
+            done: AtomicU64::new(0),
+        }
+    }
+
+    /// The file system.
+    pub fn volume(&self) -> &'a Volume {
+        self.walk.volume()
+    }
+
+    /// Its trusted numbers.
+    pub fn geometry(&self) -> &'a Geometry {
+        self.walk.geometry()
+    }
+
+    /// Sizes and features on which layouts depend.
+    pub fn context(&self) -> &'a Context {
+        self.walk.context()
+    }
+
+    /// Is only a part of the AGs asked for?
+    pub fn is_partial(&self) -> bool {
+        !self.options.ags.is_empty()
+    }
+
+    /// Is this AG asked for?
+    pub fn wants(&self, ag: AgNumber) -> bool {
+        self.options.ags.is_empty() || self.options.ags.contains(&ag.0)
+    }
+
+    /// Was the run told to stop?
+    pub fn is_cancelled(&self) -> bool {
+        self.hooks.cancel.load(Ordering::Relaxed)
+    }
+
+    /// Begins a step of the run.
+    pub fn begin(&self, step: &'static str, total: u64) {
+        self.done.store(0, Ordering::Relaxed);
+        (self.hooks.progress)(Progress { step, done: 0, total });
+    }
+
+    /// Tells that `n` more of a step are done.
+    pub fn advance(&self, step: &'static str, n: u64, total: u64) {
+        let done = self.done.fetch_add(n, Ordering::Relaxed).saturating_add(n);
+        (self.hooks.progress)(Progress { step, done, total });
+    }
+
+    /// What was learnt of the AGs: empty before step 2 is over. In the order of their numbers; with
+    /// [`Options::ags`], only those.
+    pub fn groups(&self) -> &[Group] {
+        self.groups.get().map_or(&[], Vec::as_slice)
+    }
+
+    /// What was learnt of an AG.
+    pub fn group(&self, ag: AgNumber) -> Option<&Group> {
+        let groups = self.groups();
+        groups.get(groups.binary_search_by_key(&ag, |group| group.ag).ok()?)
+    }
+
+    pub(super) fn set_groups(&self, groups: Vec<Group>) {
+        // OK: called once per run; a second call would change nothing.
+        let _ = self.groups.set(groups);
+    }
+
+    /// Reports that the rule is broken. With a dirty log, what recovery may put right is only counted.
+    pub fn raise(&self, rule: &'static RuleInfo, spot: &Spot, found: impl fmt::Display, expected: impl fmt::Display) {
+        self.report(Finding::new(rule, spot.place.field(rule.field), found, expected).about(spot.object));
+    }
+
+    /// Reports a finding.
+    pub fn report(&self, finding: Finding) {
+        let rule = finding.rule;
+        let wanted = |only: &String| rule.id == only || rule.id.strip_prefix(only.as_str()).is_some_and(|rest| rest.starts_with('-'));
+        if !self.options.only.is_empty() && !self.options.only.iter().any(wanted) {
+            return;
+        }
+        let mut collected = lock(&self.collected);
+        if self.log.dirty == Some(true) && super::run::recovery_may_explain(rule) {
+            collected.explained = collected.explained.saturating_add(1);
+            return;
+        }
+        if rule.class.is_damage() {
+            match finding.object {
+                Object::Inode(ino) => drop(collected.inodes.insert(ino)),
+                Object::Space(ag) | Object::Ag(ag, _) => drop(collected.ags.insert(ag)),
+                _ => {}
+            }
+        }
+        let count = collected.by_rule.entry(rule.id).or_default();
+        *count = count.saturating_add(1);
+        let keep = *count <= KEPT_PER_RULE && collected.findings.len() < self.options.max_findings;
+        let class = collected.by_class.entry(rule.class).or_default();
+        *class = class.saturating_add(1);
+        if keep {
+            collected.findings.push(finding);
+        }
+    }
+
+    /// Reports an error of a walk. What could not be read is incomplete; what is corrupt breaks `rule`.
+    pub fn error(&self, rule: &'static RuleInfo, error: &Error, object: Object) {
+        match error {
+            Error::Corrupt { place, what, found, expected } => {
+                let place = Place::clone(place);
+                let structure = format!("{} ({what})", place.structure);
+                let field = place.field;
+                let mut finding = Finding::new(rule, Place { structure, ..place }, found, expected).about(object);
+                finding.place.field = field.or(Some(rule.field));
+                self.report(finding);
+            }
+            _ => self.unreadable(error, object),
+        }
+    }
+
+    /// Reports that something could not be looked at.
+    pub fn unreadable(&self, error: &Error, object: Object) {
+        match error {
+            Error::Io { place, source } => {
+                self.report(Finding::new(UNREADABLE, Place::clone(place), source, "readable bytes").about(object));
+            }
+            Error::Exhausted { steps } => {
+                let place = self.whole().place;
+                self.report(Finding::new(EXHAUSTED, place, steps, "fewer steps").about(object));
+            }
+            other => {
+                let place = self.whole().place;
+                self.report(Finding::new(NOT_LOOKED_AT, place, other, "something to look at").about(object));
+            }
+        }
+    }
+
+    /// Reports that something of an AG was not compared, since `damaged` is.
+    pub fn not_compared(&self, ag: AgNumber, damaged: &str, what: &str) {
+        let spot = super::group::header_spot(self, ag, crate::volume::AgHeader::Superblock);
+        let place = Place { structure: format!("AG {ag}"), ..spot.place };
+        self.raise(NOT_COMPARED, &Spot { place, object: Object::Space(ag) }, damaged, format_args!("{what}"));
+    }
+
+    /// Was damage found in this inode?
+    pub fn is_damaged(&self, ino: Ino) -> bool {
+        lock(&self.collected).inodes.contains(&ino)
+    }
+
+    /// Was damage found in the headers, btrees or space of this AG?
+    pub fn is_ag_damaged(&self, ag: AgNumber) -> bool {
+        lock(&self.collected).ags.contains(&ag)
+    }
+
+    /// Notes that an object is damaged or unreadable so that the blocks it owns are not known: blocks without an owner
+    /// may be its.
+    pub fn owners_unknown(&self) {
+        self.unknown.store(true, Ordering::Relaxed);
+    }
+
+    /// Notes that blocks without owner were found and not reported, since some owners are not known.
+    pub fn lost_unjudged(&self) {
+        self.unjudged.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_lost_unjudged(&self) -> bool {
+        self.unjudged.load(Ordering::Relaxed)
+    }
+
+    /// Was damage found in the headers, btrees or space of any AG?
+    pub fn is_any_ag_damaged(&self) -> bool {
+        !lock(&self.collected).ags.is_empty()
+    }
+
+    /// Do all owners stand in the map?
+    pub fn owners_known(&self) -> bool {
+        !self.unknown.load(Ordering::Relaxed)
+    }
+
+    /// Compares the log sequence number of a structure with the log. One finding comes of all that are ahead.
+    pub fn lsn(&self, lsn: u64, spot: impl FnOnce() -> Spot) {
+        // XFS: null and zero stand in metadata that was never logged.
+        if self.log.current.is_none_or(|current| lsn <= current) || lsn == u64::MAX {
+            return;
+        }
+        let mut ahead = lock(&self.ahead);
+        ahead.count = ahead.count.saturating_add(1);
+        if ahead.greatest.as_ref().is_none_or(|(greatest, _)| *greatest < lsn) {
+            ahead.greatest = Some((lsn, spot()));
+        }
+    }
+
+    pub(super) fn take_ahead(&self) -> Ahead {
+        std::mem::take(&mut lock(&self.ahead))
+    }
+
+    pub(super) fn take_collected(&self) -> Collected {
+        std::mem::take(&mut lock(&self.collected))
+    }
+
+    /// The file system as a spot: its superblock.
+    pub fn whole(&self) -> Spot {
+        let length = u64::from(self.context().sector_size);
+        let place = Place::new(crate::units::Device::Data, crate::units::ByteOffset(0), length, "sb 0");
+        Spot { place, object: Object::FileSystem }
+    }
+
+    /// A block of the data device as a spot.
+    pub fn block(&self, block: FsBlock, structure: impl Into<String>, object: Object) -> Spot {
+        Spot { place: self.walk.place(block, structure), object }
+    }
+}

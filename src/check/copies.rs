@@ -1,0 +1,321 @@
+//! The primary superblock against its copies, and which of them to believe. `xchk_superblock` (scrub/agheader.c),
+//! `verify_set_primary_sb`, `secondary_sb_whack` (xfs_repair).
+
+use super::context::{Ctx, Spot};
+use super::finding::{Finding, Object};
+use super::group::header_spot;
+use super::raised;
+use super::superblock::{self, Subject};
+use crate::error::Place;
+use crate::format::checksum::{self, CrcState};
+use crate::format::superblock::{self as format, Superblock};
+use crate::format::{Structure, superblock::zoned_part};
+use crate::units::{AgNumber, ByteOffset, Device};
+use crate::volume::{AgHeader, Choice, Origin, Volume};
+use std::collections::BTreeMap;
+
+raised! { RULES, structure "sb";
+    /// The primary superblock cannot be used; the check went on with the copy that most agree with. xfs_repair writes the
+    /// primary from the copies.
+    UNUSABLE: "sb-unusable" corrupt "magicnum", "the primary superblock is of no use",
+        source "xfs_sb.c:xfs_sb_read_verify; repair/sb.c:verify_sb", since "2.6";
+    /// The primary superblock differs from the copies that agree with each other, in a field that never changes after
+    /// mkfs.xfs, or only together with the copies. The check went on with the copies. Kernels believe the primary.
+    PRIMARY_DIFFERS: "sb-primary-differs" xcorrupt "field", "primary differs from its copies",
+        source "repair/sb.c:verify_set_primary_sb; scrub/agheader.c:xchk_superblock", since "scrub";
+    /// A copy differs from the primary superblock in a field that never changes after mkfs.xfs, or only together with the
+    /// copies. Copies are used when the primary is lost, and by xfs_repair.
+    COPY_DIFFERS: "sb-copy-differs" xcorrupt "field", "copy differs from the primary",
+        source "scrub/agheader.c:xchk_superblock; repair/agheader.c:compare_sb", since "scrub";
+    /// A copy differs in a field that the kernel changes only in the primary (stripe, label, quota inodes …). Harmless.
+    COPY_OLD: "sb-copy-old" preen "field", "copy is older than the primary",
+        source "scrub/agheader.c:xchk_superblock", since "scrub";
+    /// The rest of the sector behind the last field is zero. Newer kernels would read it as fields.
+    GARBAGE: "sb-garbage" xcorrupt "bytes", "garbage behind the last field",
+        source "scrub/agheader.c:xchk_superblock; repair/agheader.c:secondary_sb_whack", since "scrub";
+}
+
+/// A superblock sector, decoded.
+#[derive(Clone, Debug)]
+pub struct Sector {
+    /// The AG it lies in.
+    pub ag: AgNumber,
+    /// Its contents.
+    pub sb: Superblock,
+    /// rtstart and rtreserved.
+    pub zoned: (u64, u64),
+    /// State of its checksum.
+    pub crc: CrcState,
+    bytes: Vec<u8>,
+}
+
+impl Sector {
+    /// Decodes the sector of an AG.
+    fn new(ag: AgNumber, bytes: Vec<u8>) -> Option<Self> {
+        let sb = Superblock::decode(&bytes)?;
+        let features = sb.features();
+        let zoned = if features.has_zoned() { zoned_part(&bytes) } else { (0, 0) };
+        let size = usize::from(sb.sectsize).clamp(512, bytes.len().max(512));
+        let crc = match features.is_v5() {
+            true => checksum::verify(bytes.get(..size).unwrap_or(&bytes), format::CRC_OFFSET),
+            false => CrcState::Unchecked,
+        };
+        Some(Self { ag, sb, zoned, crc, bytes })
+    }
+
+    /// Magic right, checksum right.
+    pub fn is_readable(&self) -> bool {
+        self.sb.magicnum == format::MAGIC && !matches!(self.crc, CrcState::Bad { .. })
+    }
+
+    fn subject(&self) -> Subject {
+        let features = self.sb.features();
+        Subject { sb: self.sb.clone(), zoned: self.zoned, features, crc: self.crc, primary: self.ag.0 == 0 }
+    }
+}
+
+/// The superblock of an AG.
+fn sector(volume: &Volume, ag: AgNumber) -> Option<Sector> {
+    Sector::new(ag, volume.ag_header(ag, AgHeader::Superblock).ok()?.bytes)
+}
+
+/// The sector at byte 0, whatever it is.
+pub fn primary(volume: &Volume) -> Option<Sector> {
+    let size = volume.context().sector_size;
+    Sector::new(AgNumber(0), volume.read(Device::Data, ByteOffset(0), size, "sb 0").ok()?.bytes)
+}
+
+/// A field with its value as text: those that the copies share with the primary.
+type Fields = Vec<(&'static str, String, bool)>;
+
+/// The fields that are compared, as name, value, and whether the kernel keeps the copies up to date.
+fn fields(sector: &Sector) -> Fields {
+    let (sb, f) = (&sector.sb, sector.sb.features());
+    let metadir = f.has_metadir();
+    let mut list: Fields = Vec::new();
+    let mut put = |name, value: u64, fixed| list.push((name, value.to_string(), fixed));
+    put("blocksize", sb.blocksize.into(), true);
+    put("dblocks", sb.dblocks.0, true);
+    put("rblocks", sb.rblocks.0, true);
+    put("rextents", sb.rextents.0, true);
+    put("logstart", sb.logstart.0, true);
+    put("rootino", sb.rootino.0, false);
+    put("rbmino", sb.rbmino.0, metadir);
+    put("rsumino", sb.rsumino.0, metadir);
+    put("rextsize", sb.rextsize.into(), true);
+    put("agblocks", sb.agblocks.into(), true);
+    put("agcount", sb.agcount.get(), true);
+    put("rbmblocks", sb.rbmblocks.get(), true);
+    put("logblocks", sb.logblocks.get(), true);
+    // Bits that mkfs sets for good; attr, nlink and quota come later, in the primary alone.
+    put("versionnum", u64::from(sb.versionnum & !0x70), true);
+    put("sectsize", sb.sectsize.into(), true);
+    put("inodesize", sb.inodesize.into(), true);
+    put("inopblock", sb.inopblock.into(), true);
+    put("blocklog", sb.blocklog.into(), true);
+    put("sectlog", sb.sectlog.into(), true);
+    put("inodelog", sb.inodelog.into(), true);
+    put("inopblog", sb.inopblog.into(), true);
+    put("agblklog", sb.agblklog.into(), true);
+    put("rextslog", sb.rextslog.into(), true);
+    put("imax_pct", sb.imax_pct.into(), false);
+    put("flags", sb.flags.into(), true);
+    put("shared_vn", sb.shared_vn.into(), true);
+    put("inoalignmt", sb.inoalignmt.get(), true);
+    put("unit", sb.unit.into(), false);
+    put("width", sb.width.into(), false);
+    put("dirblklog", sb.dirblklog.into(), true);
+    put("logsectlog", sb.logsectlog.into(), true);
+    put("logsectsize", sb.logsectsize.into(), true);
+    put("logsunit", sb.logsunit.into(), true);
+    // attr2 comes with the first attribute, in the primary alone.
+    put("features2", u64::from(sb.features2 & !0x8), true);
+    if f.is_v5() {
+        put("features_compat", sb.features_compat.into(), true);
+        put("features_ro_compat", sb.features_ro_compat.into(), true);
+        put("features_incompat", u64::from(sb.features_incompat & !0x10), true);
+        put("spino_align", sb.spino_align.get(), true);
+    }
+    if metadir {
+        put("metadirino", sb.metadirino.0, false);
+        put("rgcount", sb.rgcount.into(), true);
+        put("rgextents", sb.rgextents.into(), true);
+        put("rgblklog", sb.rgblklog.into(), true);
+    }
+    if f.has_zoned() {
+        put("rtstart", sector.zoned.0, true);
+        put("rtreserved", sector.zoned.1, true);
+    }
+    if f.has_meta_uuid() {
+        list.push(("meta_uuid", sb.meta_uuid.to_string(), true));
+    }
+    // V5 metadata carries it, unless it was changed since and meta_uuid has the old one.
+    list.push(("uuid", sb.uuid.to_string(), f.is_v5() && !f.has_meta_uuid()));
+    list.push(("fname", String::from_utf8_lossy(sb.label()).into_owned(), false));
+    list
+}
+
+/// What copies must agree in to count as one.
+fn identity(sector: &Sector) -> Vec<(&'static str, String)> {
+    fields(sector).into_iter().filter(|(_, _, fixed)| *fixed).map(|(name, value, _)| (name, value)).collect()
+}
+
+/// AGs whose copies are asked: the first and the last so many.
+const ASKED: u32 = 64;
+
+/// The volume to go on with, where it is not the one given: opened through the copy that most agree with.
+///
+/// The primary is left for a copy where two or more copies agree with each other and not with it, or one copy and the
+/// primary breaks a rule. Where the copies cannot be found by what the primary says, they are looked for.
+pub fn better_volume(volume: &Volume) -> Option<Volume> {
+    if !matches!(volume.origin(), Origin::Primary) {
+        return None;
+    }
+    let primary = primary(volume)?;
+    let broken = !superblock::check(&primary.subject(), &place(AgNumber(0), 512)).is_empty();
+    let count = volume.geometry().ag_count;
+    let ags = (1..count.min(ASKED)).chain(count.saturating_sub(ASKED).max(ASKED)..count).map(AgNumber);
+    let mut copies: Vec<Sector> = ags.filter_map(|ag| sector(volume, ag)).filter(Sector::is_readable).collect();
+    let mut lost = false;
+    if copies.is_empty() {
+        lost = true;
+        let found = crate::volume::find_copies(&*volume.devices().data, crate::volume::Scan::default()).found;
+        copies = found.iter().filter_map(|copy| copy_at(volume, copy)).filter(Sector::is_readable).collect();
+        // Copies of an older file system say nothing about this one.
+        copies.retain(|copy| copy.sb.metadata_uuid() == primary.sb.metadata_uuid());
+    }
+    let mut votes: BTreeMap<Vec<(&'static str, String)>, (usize, AgNumber)> = BTreeMap::new();
+    for copy in &copies {
+        let vote = votes.entry(identity(copy)).or_insert((0, copy.ag));
+        vote.0 = vote.0.saturating_add(1);
+    }
+    let (best, (count, ag)) = votes.into_iter().max_by_key(|(_, (count, _))| *count)?;
+    let differs = best != identity(&primary);
+    if !differs || !(count >= 2 || broken || lost) {
+        return None;
+    }
+    if !lost {
+        let choice = Choice { copy: Some(ag.0), ..Choice::default() };
+        return Volume::open(volume.devices().clone(), choice).ok();
+    }
+    volume.through_copy(copies.into_iter().find(|copy| copy.ag == ag).map(|copy| (copy.sb, copy.zoned, copy.ag))?)
+}
+
+fn copy_at(volume: &Volume, copy: &crate::volume::Copy) -> Option<Sector> {
+    let size = copy.geometry.context.sector_size;
+    Sector::new(copy.ag, volume.read(Device::Data, copy.byte, size, "sb").ok()?.bytes)
+}
+
+fn place(ag: AgNumber, length: u64) -> Place {
+    Place::new(Device::Data, ByteOffset(0), length, format!("sb {ag}"))
+}
+
+/// The primary superblock: alone, and against the one in use. Gives the fields that are damaged; `None` where nothing in
+/// it can be believed.
+pub fn check_primary(ctx: &Ctx<'_>, primary: &Sector) -> Option<Vec<&'static str>> {
+    let spot = header_spot(ctx, AgNumber(0), AgHeader::Superblock);
+    if let Origin::Copy { reason, .. } | Origin::Inferred { reason, .. } = ctx.volume().origin() {
+        ctx.raise(UNUSABLE, &spot, reason, "a superblock");
+        return None;
+    }
+    // Through a copy it is known which fields are wrong: what a rule says of one that follows from another is left out.
+    let through_copy = matches!(ctx.volume().origin(), Origin::Chosen { .. });
+    let right = Sector { sb: ctx.volume().superblock().clone(), zoned: ctx.volume().zoned(), ..primary.clone() };
+    let differing: Vec<&'static str> = if through_copy { differences(primary, &right).iter().map(|d| d.0).collect() } else { Vec::new() };
+    let mut damaged: Vec<&'static str> = Vec::new();
+    for finding in superblock::check(&primary.subject(), &spot.place) {
+        let field = finding.place.field.unwrap_or(finding.rule.field);
+        let last = finding.rule.id == "sb-bad-crc";
+        let follows = !damaged.is_empty() && !differing.contains(&field);
+        if follows || damaged.contains(&field) {
+            continue;
+        }
+        damaged.push(field);
+        ctx.report(finding.about(spot.object));
+        if last {
+            return None;
+        }
+    }
+    if through_copy {
+        let said = !damaged.is_empty();
+        for (name, found, right, fixed) in differences(primary, &right) {
+            if fixed && !(said && differing.len() == 1) && !damaged.contains(&name) {
+                ctx.report(Finding::new(PRIMARY_DIFFERS, spot.place.field(name), found, right).about(spot.object));
+            }
+            damaged.push(name);
+        }
+    }
+    rest(ctx, &spot, primary);
+    Some(damaged)
+}
+
+/// The copy of an AG: alone, and against the superblock in use.
+///
+/// What is wrong with a field of the primary was said there: such fields are left out.
+pub fn check_copy(ctx: &Ctx<'_>, ag: AgNumber, damaged: &[&'static str]) {
+    let spot = header_spot(ctx, ag, AgHeader::Superblock);
+    let block = match ctx.volume().ag_header(ag, AgHeader::Superblock) {
+        Ok(block) => block,
+        Err(error) => return ctx.unreadable(&error, spot.object),
+    };
+    let Some(copy) = Sector::new(ag, block.bytes) else { return };
+    // One damage, one finding: a field that cannot be right differs from the primary, too.
+    if let Some(finding) = superblock::check(&copy.subject(), &spot.place).into_iter().next() {
+        ctx.report(Finding { object: Object::Superblock(ag), ..finding });
+        return;
+    }
+    let right = Sector { sb: ctx.volume().superblock().clone(), zoned: ctx.volume().zoned(), ..copy.clone() };
+    for (name, found, right, fixed) in differences(&copy, &right) {
+        // Unit and width, root and the inodes behind it are damaged together.
+        let twin = |other: &str| (name == "width" && other == "unit") || (name.ends_with("ino") && other == "rootino");
+        if !damaged.iter().any(|other| *other == name || twin(other)) {
+            let rule = if fixed { COPY_DIFFERS } else { COPY_OLD };
+            ctx.report(Finding::new(rule, spot.place.field(name), found, right).about(spot.object));
+        }
+    }
+    rest(ctx, &spot, &copy);
+    if copy.sb.features().is_v5() {
+        ctx.lsn(copy.sb.lsn, || spot.clone());
+    }
+}
+
+/// Fields in which two superblocks differ: name, both values, and whether the kernel keeps the copies up to date.
+fn differences(found: &Sector, right: &Sector) -> Vec<(&'static str, String, String, bool)> {
+    let right = fields(right);
+    let null = u64::MAX.to_string();
+    let differing = |(name, value, fixed): (&'static str, String, bool)| {
+        let (_, other, _) = right.iter().find(|(other, ..)| *other == name)?;
+        // mkfs.xfs does not know these when it writes the copies.
+        let unset = !fixed && name.ends_with("ino") && (value == null || *other == null);
+        (*other != value && !unset).then(|| (name, value, other.clone(), fixed))
+    };
+    fields(found).into_iter().filter_map(differing).collect()
+}
+
+/// The sector behind the last field (`xchk_superblock_ondisk_size`).
+fn rest(ctx: &Ctx<'_>, spot: &Spot, sector: &Sector) {
+    let f = sector.sb.features();
+    let size = if f.has_zoned() {
+        304
+    } else if f.has_metadir() {
+        288
+    } else if f.has_meta_uuid() {
+        264
+    } else if f.is_v5() {
+        248
+    } else if f.versionnum & 0x8000 != 0 {
+        208
+    } else if f.has_logv2() {
+        200
+    } else if f.has_sector() {
+        196
+    } else {
+        193
+    };
+    let end = usize::try_from(ctx.context().sector_size).unwrap_or(512);
+    let garbage = sector.bytes.get(size..end).and_then(|rest| rest.iter().position(|&byte| byte != 0));
+    if let Some(at) = garbage {
+        let byte = size.saturating_add(at);
+        ctx.raise(GARBAGE, spot, format_args!("byte {byte} is not 0"), format_args!("zeros from byte {size} on"));
+    }
+}

@@ -1,0 +1,380 @@
+//! One AG: its headers, the btrees they head, and what is learnt from them for later.
+//!
+//! Memory: 24 bytes for each chunk of 64 inodes, 16 for each shared extent, until the end of the run; free extents while
+//! the AG is looked at.
+
+use super::btree::{Scanned, header_blocks};
+use super::context::{Ctx, Spot};
+use super::finding::{Mismatch, Object, RuleInfo};
+use super::owners::Owner;
+use super::{Rule, agf, agfl, agi, bnobt, finobt, inobt, refcntbt};
+use crate::error::Place;
+use crate::format::agf::Agf;
+use crate::format::agi::Agi;
+use crate::format::checksum::{self, CrcState};
+use crate::format::features::Features;
+use crate::format::inobt::Chunk;
+use crate::format::refcountbt::Shared;
+use crate::format::{Structure, Type, refcountbt, rmapbt};
+use crate::geometry::Geometry;
+use crate::units::{AgBlock, AgIno, AgNumber, Device};
+use crate::volume::AgHeader;
+use std::sync::OnceLock;
+
+/// What was learnt of an AG.
+#[derive(Debug)]
+pub struct Group {
+    /// Its number.
+    pub ag: AgNumber,
+    /// Its blocks, by the superblock.
+    pub length: u32,
+    /// Its free space header, where there is one, believed or not.
+    pub agf: Option<Agf>,
+    /// May the numbers in the AGF be compared with others?
+    pub agf_believed: bool,
+    /// Its inode header, where there is one, believed or not.
+    pub agi: Option<Agi>,
+    /// May the numbers in the AGI be compared with others?
+    pub agi_believed: bool,
+    /// Fields of the headers about which something was reported: what follows from that is not reported again.
+    pub reported: Vec<&'static str>,
+    /// The btree by block.
+    pub bnobt: Scanned,
+    /// The btree by size.
+    pub cntbt: Scanned,
+    /// The inode btree.
+    pub inobt: Scanned,
+    /// The free inode btree.
+    pub finobt: Scanned,
+    /// The refcount btree.
+    pub refcntbt: Scanned,
+    /// Do the free space btrees disagree? Then counts of free space say nothing more.
+    pub disputed: bool,
+    /// First inodes of chunks whose records are damaged, in order.
+    pub doubtful: Vec<AgIno>,
+    /// Blocks of the rmapbt, once it was walked.
+    pub rmapbt_blocks: OnceLock<u64>,
+    /// Is it known which blocks are free?
+    pub free_known: bool,
+    /// Free blocks by the bnobt.
+    pub free_blocks: u64,
+    /// Longest free extent by the cntbt.
+    pub longest: u32,
+    /// Blocks on the free list, where it is believed.
+    pub free_list: Option<u32>,
+    /// Inodes with space, by the inobt.
+    pub inodes: u64,
+    /// Free inodes, by the inobt.
+    pub free_inodes: u64,
+    /// Inode chunks, in order, each once: those whose place can be.
+    pub chunks: Vec<Chunk>,
+    /// Shared extents, in order.
+    pub shared: Vec<Shared>,
+}
+
+impl Group {
+    fn new(ag: AgNumber, length: u32) -> Self {
+        Self {
+            ag,
+            length,
+            agf: None,
+            agf_believed: false,
+            agi: None,
+            agi_believed: false,
+            reported: Vec::new(),
+            bnobt: Scanned::default(),
+            cntbt: Scanned::default(),
+            inobt: Scanned::default(),
+            finobt: Scanned::default(),
+            refcntbt: Scanned::default(),
+            disputed: false,
+            doubtful: Vec::new(),
+            rmapbt_blocks: OnceLock::new(),
+            free_known: true,
+            free_blocks: 0,
+            longest: 0,
+            free_list: None,
+            inodes: 0,
+            free_inodes: 0,
+            chunks: Vec::new(),
+            shared: Vec::new(),
+        }
+    }
+
+    /// Do all btrees of the AG but the rmapbt satisfy `test`?
+    fn all_trees(&self, features: &Features, test: fn(Scanned) -> bool) -> bool {
+        let trees = [
+            (true, self.bnobt),
+            (true, self.cntbt),
+            (true, self.inobt),
+            (features.has_finobt(), self.finobt),
+            (features.has_reflink(), self.refcntbt),
+        ];
+        trees.into_iter().all(|(exists, scanned)| !exists || test(scanned))
+    }
+
+    /// Were headers and btrees sound?
+    pub fn is_sound(&self, features: &Features) -> bool {
+        let headers = self.agf_believed && self.agi_believed && self.reported.is_empty() && self.free_list.is_some();
+        headers && !self.disputed && self.all_trees(features, Scanned::is_witness)
+    }
+
+    /// Is it known of all blocks of the AG which header, btree or free space they belong to?
+    pub fn space_known(&self, features: &Features) -> bool {
+        self.free_known && self.free_list.is_some() && self.all_trees(features, |scanned| scanned.complete)
+    }
+
+    /// The chunk that holds an inode of this AG.
+    pub fn chunk_of(&self, agino: u32) -> Option<&Chunk> {
+        let after = self.chunks.partition_point(|chunk| chunk.startino.0 <= agino);
+        let chunk = self.chunks.get(after.checked_sub(1)?)?;
+        (agino.checked_sub(chunk.startino.0)? < 64).then_some(chunk)
+    }
+}
+
+/// Levels that btrees can have (`m_alloc_maxlevels` and its kin).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Free space btrees.
+    pub alloc: u32,
+    /// Inode btrees.
+    pub inobt: u32,
+    /// Reverse mapping btree.
+    pub rmap: u32,
+    /// Refcount btree.
+    pub refcount: u32,
+}
+
+/// Levels for `records`, all blocks half full (`xfs_btree_compute_maxlevels`).
+fn levels((leaf, node): (u64, u64), records: u64) -> u32 {
+    let mut blocks = records.div_ceil(leaf.max(1));
+    let mut height = 1u32;
+    while blocks > 1 && height < 64 {
+        blocks = blocks.div_ceil(node.max(2));
+        height = height.saturating_add(1);
+    }
+    height
+}
+
+/// Levels of a btree that fills `blocks` (`xfs_btree_space_to_height`).
+fn space_to_height(node: u64, blocks: u64) -> u32 {
+    let node = node.max(2);
+    let (mut row, mut left, mut height) = (node, blocks.saturating_sub(1), 1u32);
+    while row < left && height < 64 {
+        left = left.saturating_sub(row);
+        row = row.saturating_mul(node);
+        height = height.saturating_add(1);
+    }
+    if left > 0 { height.saturating_add(1) } else { height }
+}
+
+impl Limits {
+    /// From the geometry.
+    pub fn of(geometry: &Geometry) -> Self {
+        use crate::format::{bnobt, inobt};
+        let context = &geometry.context;
+        let least = |shape: &crate::format::btree_block::Shape| {
+            (u64::from(shape.max_records(context) / 2), u64::from(shape.max_keys(context) / 2))
+        };
+        let blocks = u64::from(geometry.ag_blocks);
+        let agino_bits = geometry.ag_block_log.saturating_add(geometry.inodes_per_block_log);
+        let chunks = 1u64.checked_shl(agino_bits).unwrap_or(u64::MAX) >> 6;
+        let rmap = least(&rmapbt::SHAPE);
+        Self {
+            alloc: levels(least(&bnobt::SHAPE), blocks.saturating_add(1) / 2),
+            inobt: levels(least(&inobt::SHAPE), chunks),
+            rmap: if context.features.has_reflink() { space_to_height(rmap.1, blocks) } else { levels(rmap, blocks) },
+            refcount: levels(least(&refcountbt::SHAPE), blocks),
+        }
+    }
+}
+
+/// A header of an AG as a spot.
+pub fn header_spot(ctx: &Ctx<'_>, ag: AgNumber, header: AgHeader) -> Spot {
+    let (sector, kind) = match header {
+        AgHeader::Superblock => (0, Type::Sb),
+        AgHeader::Agf => (1, Type::Agf),
+        AgHeader::Agi => (2, Type::Agi),
+        AgHeader::Agfl => (3, Type::Agfl),
+    };
+    let byte = ctx.geometry().ag_header(ag, sector).unwrap_or_default();
+    let length = u64::from(ctx.context().sector_size);
+    let object = if kind == Type::Sb { Object::Superblock(ag) } else { Object::Ag(ag, kind) };
+    Spot { place: Place::new(Device::Data, byte, length, format!("{} {ag}", header.name())), object }
+}
+
+/// Applies rules in their order; after a wrong magic or checksum, which come first, the rest is not believed and not
+/// looked at. True where magic and checksum are right.
+pub fn apply_until_unreadable<S: 'static>(
+    rules: &'static [Rule<S>],
+    infos: &'static [RuleInfo],
+    subject: &S,
+    mut found: impl FnMut(&'static RuleInfo, Mismatch),
+) -> bool {
+    for (rule, info) in rules.iter().zip(infos) {
+        if let Some(mismatch) = (rule.test)(subject) {
+            found(info, mismatch);
+            if info.id.ends_with("-bad-magic") || info.id.ends_with("-bad-crc") {
+                return false;
+            }
+        }
+    }
+    true
+}
+
+/// The AGs to look at: those that were asked for, as far as the device goes. The first that is not there is reported.
+pub fn wanted(ctx: &Ctx<'_>) -> Vec<AgNumber> {
+    let there = crate::walk::group::numbers(ctx.walk);
+    let present = there.clone().count();
+    if u32::try_from(present).is_ok_and(|present| present < ctx.geometry().ag_count) {
+        let ag = AgNumber(u32::try_from(present).unwrap_or(u32::MAX));
+        if let Err(error) = ctx.volume().ag_header(ag, AgHeader::Superblock) {
+            ctx.owners_unknown();
+            ctx.unreadable(&error, Object::Superblock(ag));
+        }
+    }
+    there.filter(|ag| ctx.wants(*ag)).collect()
+}
+
+/// Looks at an AG: headers, free list, btrees of free space, inodes and shared extents.
+pub fn check(ctx: &Ctx<'_>, ag: AgNumber) -> Group {
+    let length = ctx.geometry().ag_length(ag).unwrap_or(0);
+    let mut group = Group::new(ag, length);
+    let mut owners = ctx.owners.local();
+    owners.blocks(ag, AgBlock(0), header_blocks(ctx), Owner::HEADERS);
+    log(ctx, ag, &mut owners);
+    free_space(ctx, &mut group, &mut owners);
+    inodes(ctx, &mut group, &mut owners);
+    agi::against_btrees(ctx, &group);
+    group
+}
+
+/// The internal log, where it lies in this AG.
+fn log(ctx: &Ctx<'_>, ag: AgNumber, owners: &mut super::owners::Local<'_>) {
+    let geometry = ctx.geometry();
+    if let Some((log_ag, within)) = geometry.log_start.and_then(|start| geometry.split(start))
+        && log_ag == ag
+    {
+        owners.blocks(ag, within, geometry.log_blocks, Owner::LOG);
+    }
+}
+
+fn read(ctx: &Ctx<'_>, ag: AgNumber, header: AgHeader) -> Option<Vec<u8>> {
+    match ctx.volume().ag_header(ag, header) {
+        Ok(block) => Some(block.bytes),
+        Err(error) => {
+            ctx.unreadable(&error, header_spot(ctx, ag, header).object);
+            None
+        }
+    }
+}
+
+fn crc(ctx: &Ctx<'_>, bytes: &[u8], at: usize) -> CrcState {
+    if ctx.context().has_crc() { checksum::verify(bytes, at) } else { CrcState::Unchecked }
+}
+
+fn free_space(ctx: &Ctx<'_>, group: &mut Group, owners: &mut super::owners::Local<'_>) {
+    let (ag, context) = (group.ag, ctx.context());
+    let sector = read(ctx, ag, AgHeader::Agf);
+    let Some(agf) = sector.as_deref().and_then(Agf::decode) else {
+        group.free_known = false;
+        return;
+    };
+    let spot = header_spot(ctx, ag, AgHeader::Agf);
+    let crc = crc(ctx, sector.as_deref().unwrap_or_default(), crate::format::agf::CRC_OFFSET);
+    let subject = agf::Subject {
+        agf: agf.clone(),
+        ag,
+        length: group.length,
+        first: header_blocks(ctx),
+        slots: crate::format::agfl::slots(context),
+        limits: Limits::of(ctx.geometry()),
+        features: context.features,
+        uuid: ctx.volume().superblock().metadata_uuid(),
+        crc,
+    };
+    let mut mismatches: Vec<(&'static RuleInfo, Mismatch)> = Vec::new();
+    group.agf_believed = apply_until_unreadable(agf::RULES, agf::INFOS, &subject, |rule, mismatch| {
+        group.reported.push(rule.field);
+        if rule.field == agf::FREEBLKS.field {
+            mismatches.push((rule, mismatch));
+        } else {
+            ctx.raise(rule, &spot, mismatch.found, mismatch.expected);
+        }
+    });
+    if agf.magicnum != crate::format::agf::MAGIC {
+        group.free_known = false;
+        return;
+    }
+    if group.agf_believed && context.has_crc() {
+        ctx.lsn(agf.lsn, || spot.clone());
+    }
+    group.agf = Some(agf.clone());
+    if let Some(sector) = read(ctx, ag, AgHeader::Agfl) {
+        group.free_list = agfl::check(ctx, group, &sector, owners);
+    }
+    bnobt::check(ctx, group, &agf, owners);
+    for (rule, Mismatch { found, mut expected }) in mismatches {
+        if group.bnobt.is_witness() {
+            expected = format!("{}, which the btrees hold ({expected})", group.free_blocks);
+        }
+        ctx.raise(rule, &spot, found, expected);
+    }
+    if context.features.has_reflink() {
+        refcntbt::check(ctx, group, &agf, owners);
+    }
+}
+
+fn inodes(ctx: &Ctx<'_>, group: &mut Group, owners: &mut super::owners::Local<'_>) {
+    let (ag, context) = (group.ag, ctx.context());
+    let sector = read(ctx, ag, AgHeader::Agi);
+    let Some(agi) = sector.as_deref().and_then(Agi::decode) else {
+        ctx.owners_unknown();
+        return;
+    };
+    let spot = header_spot(ctx, ag, AgHeader::Agi);
+    let crc = crc(ctx, sector.as_deref().unwrap_or_default(), crate::format::agi::CRC_OFFSET);
+    let subject = agi::Subject {
+        agi: agi.clone(),
+        ag,
+        length: group.length,
+        first: header_blocks(ctx),
+        inodes: inobt::Layout::of(ctx.volume()).inodes(ctx.geometry(), group.length),
+        limits: Limits::of(ctx.geometry()),
+        features: context.features,
+        uuid: ctx.volume().superblock().metadata_uuid(),
+        crc,
+    };
+    group.agi_believed = apply_until_unreadable(agi::RULES, agi::INFOS, &subject, |rule, mismatch| {
+        group.reported.push(rule.field);
+        ctx.raise(rule, &spot, mismatch.found, mismatch.expected);
+    });
+    if agi.magicnum != crate::format::agi::MAGIC {
+        ctx.owners_unknown();
+        return;
+    }
+    if group.agi_believed && context.has_crc() {
+        ctx.lsn(agi.lsn, || spot);
+    }
+    inobt::check(ctx, group, &agi, owners);
+    if context.features.has_finobt() {
+        finobt::check(ctx, group, &agi, owners);
+    }
+    group.agi = Some(agi);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Levels as the kernel computes them for the default geometry of 4 KiB blocks and large AGs.
+    #[test]
+    fn levels_of_a_full_ag() {
+        // (2^28 / 2) records, 252 and 168 to a half full block: 5 levels, XFS_BTREE_MAXLEVELS aside.
+        assert_eq!(levels((252, 168), 1 << 27), 5);
+        assert_eq!(levels((252, 168), 1), 1);
+        assert_eq!(space_to_height(45, 1), 1);
+        assert_eq!(space_to_height(45, 46), 2);
+        assert_eq!(space_to_height(45, 47), 3);
+    }
+}

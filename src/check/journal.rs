@@ -1,0 +1,83 @@
+//! The log: what it means for the verdict, and metadata that is ahead of it.
+
+use super::context::{Ctx, LogFacts, Spot};
+use super::finding::Object;
+use super::raised;
+use crate::error::Place;
+use crate::units::{ByteOffset, Device, LogBlock};
+use crate::volume::Volume;
+use crate::walk::log::{self, Log, State};
+
+raised! { RAISED, structure "log";
+    /// The log holds changes that are not in place yet: the file system was not unmounted. Everything said here is of the
+    /// state before recovery. Mount and unmount it, then check again.
+    DIRTY: "log-not-replayed" incomplete "head", "the log is dirty: the verdict is of the state before recovery",
+        source "xfs_log_recover.c:xlog_recover; repair/phase2.c:zero_log", since "2.6";
+    /// Whether the log is dirty could not be found out, so that what looks like damage may be changes that wait in it.
+    UNKNOWN: "log-state-unknown" incomplete "head", "the state of the log is not known",
+        source "xfs_log_recover.c:xlog_find_tail", since "2.6";
+    /// The records of the log carry another uuid: it is the log of another file system, or of an earlier one. No kernel
+    /// mounts with it; xfs_repair would write a new one and lose what the right one holds.
+    FOREIGN: "log-of-another-fs" xcorrupt "h_fs_uuid", "log of another file system",
+        source "xfs_log_recover.c:xlog_header_check_mount", since "2.6";
+    /// The first block of the log is zero, further ones are not: its start was wiped, and whether it was dirty cannot be
+    /// told. Kernels take such a log for empty.
+    WIPED: "log-start-wiped" corrupt "h_magicno", "start of the log was wiped",
+        source "xfs_log_recover.c:xlog_find_zeroed", since "none";
+    /// Metadata was written with a log sequence number that the log has not reached: the log was zeroed (xfs_repair -L of
+    /// old versions), replaced, or metadata comes from elsewhere. Recovery would skip newer changes; kernels from 4.5 on
+    /// refuse the structure or the mount. xfs_repair of 4.3 and later moves the log on.
+    AHEAD: "log-lsn-ahead" corrupt "lsn", "metadata is ahead of the log",
+        source "xfs_log.c:xfs_log_check_lsn; repair/phase7 (Maximum metadata LSN)", since "4.4";
+}
+
+/// What the log of a file system is like, and what a check has to know of it.
+pub fn facts(volume: &Volume) -> (Log, LogFacts) {
+    let log = log::state(volume);
+    let current = match &log.state {
+        // Metadata of a file system whose log was never written has cycle 0 (`Log::allows`).
+        State::Zeroed { .. } => Some(u64::from(u32::MAX)),
+        _ => log.ends().filter(|_| log.foreign.is_none()).map(|ends| ends.current.0),
+    };
+    let facts = LogFacts { dirty: log.is_dirty(), current };
+    (log, facts)
+}
+
+/// Says what is to be said of the log itself.
+pub fn check(ctx: &Ctx<'_>, log: &Log) {
+    let spot = |block: LogBlock| {
+        let place = match &log.area {
+            Some(area) => area.place(block),
+            None => Place::new(Device::Log, ByteOffset(0), 512, "log"),
+        };
+        Spot { place, object: Object::Log }
+    };
+    let last = log.ends().map_or(LogBlock(0), |ends| ends.last);
+    if let Some(uuid) = log.foreign {
+        ctx.raise(FOREIGN, &spot(last), uuid, ctx.volume().superblock().uuid);
+    }
+    match &log.state {
+        State::Dirty(ends) => {
+            let found = format!("log blocks {} to {} wait for recovery", ends.tail, ends.head);
+            ctx.raise(DIRTY, &spot(ends.last), found, "an unmount record");
+        }
+        State::Unknown(why) => ctx.raise(UNKNOWN, &spot(LogBlock(0)), why, "a log that can be read"),
+        State::Zeroed { traces: Some(block) } => ctx.raise(WIPED, &spot(*block), "zeros before this block", "a record"),
+        State::Zeroed { traces: None } | State::Clean { .. } => {}
+    }
+}
+
+/// What was noted while the run went on.
+pub fn finish(ctx: &Ctx<'_>) {
+    let ahead = ctx.take_ahead();
+    if let Some((lsn, mut spot)) = ahead.greatest {
+        let current = ctx.log.current.unwrap_or(0);
+        spot.object = Object::Log;
+        let text = |lsn: u64| format!("{}:{}", lsn >> 32, lsn & 0xffff_ffff);
+        let found = match ahead.count {
+            1 => text(lsn),
+            n => format!("{}, the greatest of {n} structures", text(lsn)),
+        };
+        ctx.raise(AHEAD, &spot, found, format_args!("at most {}", text(current)));
+    }
+}

@@ -1,0 +1,296 @@
+//! The order of a check, and what comes of it.
+
+use super::context::{Collected, Ctx, Hooks, OWNERS_UNKNOWN, Options};
+use super::finding::{Class, Finding, Object, RuleInfo};
+use super::inode::{self, Worker};
+use super::{copies, counters, group, inobt, journal, space};
+use crate::format::Type;
+use crate::units::{AgNumber, Ino};
+use crate::volume::Volume;
+use crate::walk::inodes::Chunks;
+use crate::walk::{Walk, parallel, paths};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The answer of a check in one word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Nothing wrong, everything looked at.
+    Clean,
+    /// Damage.
+    Damaged,
+    /// The log is dirty; nothing is wrong that recovery could not explain.
+    DirtyLog,
+    /// Nothing wrong, not everything looked at or compared.
+    Incomplete,
+}
+
+impl Verdict {
+    /// Its name in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Clean => "clean",
+            Self::Damaged => "damaged",
+            Self::DirtyLog => "dirty-log",
+            Self::Incomplete => "incomplete",
+        }
+    }
+}
+
+/// Figures of a check.
+#[derive(Clone, Debug)]
+pub struct Summary {
+    /// The answer.
+    pub verdict: Verdict,
+    /// All findings, those that were not kept included.
+    pub findings: u64,
+    /// All findings, by class.
+    pub by_class: BTreeMap<Class, u64>,
+    /// All findings, by rule.
+    pub by_rule: BTreeMap<&'static str, u64>,
+    /// Observations that were left out, since recovery of the log may explain them.
+    pub explained: u64,
+    /// Was the run stopped?
+    pub cancelled: bool,
+    /// Inodes that have space, by the inode btrees.
+    pub inodes: u64,
+    /// AGs that were looked at.
+    pub ags: u32,
+    /// What was not judged, beyond what findings say.
+    pub unjudged: Vec<String>,
+    /// What a repair would have to do.
+    pub repair: Vec<String>,
+}
+
+/// What a check gives.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The findings, in the order of the disk.
+    pub findings: Vec<Finding>,
+    /// Figures.
+    pub summary: Summary,
+}
+
+/// Chunks that a thread takes at a time: 8 MiB of inodes of 512 bytes.
+const PIECE: usize = 256;
+
+/// Checks a whole file system.
+pub fn check(volume: &Volume, options: &Options, hooks: Hooks<'_>) -> Report {
+    let better = copies::better_volume(volume);
+    let volume = better.as_ref().unwrap_or(volume);
+    let walk = Walk::new(volume);
+    let (journal, log) = journal::facts(volume);
+    let ctx = Ctx::new(&walk, options, log, hooks);
+    journal::check(&ctx, &journal);
+    let primary = copies::primary(volume);
+    let damaged = primary.as_ref().and_then(|primary| copies::check_primary(&ctx, primary));
+    groups(&ctx, damaged.as_deref().unwrap_or_default());
+    inodes(&ctx);
+    spaces(&ctx);
+    let sector = primary;
+    // Counters are those of the primary: the copies have those of mkfs.
+    if let Some(primary) = sector.as_ref().filter(|_| damaged.is_some()) {
+        let spot = group::header_spot(&ctx, AgNumber(0), crate::volume::AgHeader::Superblock);
+        if damaged.as_ref().is_some_and(|fields| fields.iter().all(|field| !field.ends_with("ino"))) {
+            counters::root(&ctx, &primary.sb, &spot);
+        }
+        counters::check(&ctx, &primary.sb, &spot);
+    }
+    journal::finish(&ctx);
+    let unjudged = unjudged(&ctx, sector.as_ref());
+    finish(&ctx, unjudged)
+}
+
+fn groups(ctx: &Ctx<'_>, damaged: &[&'static str]) {
+    const STEP: &str = "headers and btrees";
+    let all = group::wanted(ctx);
+    let total = u64::try_from(all.len()).unwrap_or(0);
+    ctx.begin(STEP, total);
+    let groups = parallel::over(all, ctx.options.threads, |ag| {
+        let group = (!ctx.is_cancelled()).then(|| {
+            if ag.0 > 0 {
+                copies::check_copy(ctx, ag, damaged);
+            }
+            group::check(ctx, ag)
+        });
+        ctx.advance(STEP, 1, total);
+        group
+    });
+    ctx.set_groups(groups.into_iter().flatten().collect());
+}
+
+fn inodes(ctx: &Ctx<'_>) {
+    const STEP: &str = "inodes";
+    let total = ctx.groups().iter().fold(0u64, |sum, group| sum.saturating_add(group.inodes));
+    ctx.begin(STEP, total);
+    let pieces: Vec<_> =
+        ctx.groups().iter().flat_map(|group| group.chunks.chunks(PIECE).map(move |piece| (group.ag, piece))).collect();
+    parallel::over(pieces, ctx.options.threads, |(ag, piece)| {
+        if ctx.is_cancelled() {
+            return;
+        }
+        let mut worker = Worker::new(ctx);
+        let mut chunks = Chunks::of_records(ctx.walk, ag, piece.iter().copied());
+        while let Some(chunk) = chunks.next_chunk() {
+            match chunk {
+                Ok(chunk) => inode::chunk(&mut worker, &chunk),
+                Err(error) => {
+                    ctx.owners_unknown();
+                    ctx.unreadable(&error, Object::Ag(ag, Type::Inobt));
+                }
+            }
+        }
+        let done = u64::try_from(piece.len()).unwrap_or(0).saturating_mul(64);
+        ctx.advance(STEP, done, total);
+    });
+}
+
+/// Who owns which block: everything must have been collected before.
+fn spaces(ctx: &Ctx<'_>) {
+    const STEP: &str = "space";
+    let total = u64::try_from(ctx.groups().len()).unwrap_or(0);
+    ctx.begin(STEP, total);
+    let groups: Vec<_> = ctx.groups().iter().collect();
+    parallel::over(groups, ctx.options.threads, |group| {
+        if !ctx.is_cancelled() {
+            space::check(ctx, group);
+        }
+        ctx.advance(STEP, 1, total);
+    });
+    if ctx.is_lost_unjudged() {
+        ctx.raise(OWNERS_UNKNOWN, &ctx.whole(), "blocks without owner", "all owners readable");
+    }
+}
+
+/// Rules that recovery of a dirty log never puts right: single sectors that are written as a whole, and what never
+/// changes.
+const STANDING: &[&str] = &[
+    "agf-bad-magic",
+    "agf-bad-crc",
+    "agf-bad-uuid",
+    "agf-bad-seqno",
+    "agf-bad-version",
+    "agi-bad-magic",
+    "agi-bad-crc",
+    "agi-bad-uuid",
+    "agi-bad-seqno",
+    "agi-bad-version",
+    "agfl-bad-magic",
+    "agfl-bad-crc",
+    "agfl-bad-uuid",
+    "agfl-bad-seqno",
+];
+
+/// May recovery of a dirty log put right what this rule says?
+pub(super) fn recovery_may_explain(rule: &RuleInfo) -> bool {
+    let judged = matches!(rule.class, Class::Corrupt | Class::XCorrupt | Class::XFailed | Class::Preen | Class::Warning);
+    let counters = counters::RAISED.iter().any(|counter| counter.id == rule.id);
+    let stands = STANDING.contains(&rule.id) || rule.structure == "sb" && !counters;
+    judged && !stands
+}
+
+fn finish(ctx: &Ctx<'_>, unjudged: Vec<String>) -> Report {
+    let cancelled = ctx.is_cancelled();
+    let collected = ctx.take_collected();
+    let Collected { mut findings, by_rule, by_class, explained, .. } = collected;
+    findings.sort_by(|a, b| (a.place.device, a.place.byte, a.rule.id).cmp(&(b.place.device, b.place.byte, b.rule.id)));
+    if !cancelled {
+        name(ctx, &mut findings);
+    }
+    let total = by_class.values().fold(0u64, |sum, n| sum.saturating_add(*n));
+    let any = |classes: &[Class]| classes.iter().any(|class| by_class.contains_key(class));
+    let verdict = if any(&[Class::Corrupt, Class::XCorrupt]) {
+        Verdict::Damaged
+    } else if ctx.log.dirty == Some(true) {
+        Verdict::DirtyLog
+    } else if cancelled || any(&[Class::Incomplete, Class::XFailed]) {
+        Verdict::Incomplete
+    } else {
+        Verdict::Clean
+    };
+    let inodes = ctx.groups().iter().fold(0u64, |sum, group| sum.saturating_add(group.inodes));
+    let summary = Summary {
+        verdict,
+        findings: total,
+        by_class,
+        by_rule,
+        explained,
+        cancelled,
+        inodes,
+        ags: u32::try_from(ctx.groups().len()).unwrap_or(u32::MAX),
+        unjudged,
+        repair: repair(&findings),
+    };
+    Report { findings, summary }
+}
+
+/// Inodes whose paths are looked up at most.
+const NAMED: usize = 1000;
+
+/// Looks up the paths of the inodes that findings are about.
+fn name(ctx: &Ctx<'_>, findings: &mut [Finding]) {
+    let inos: BTreeSet<Ino> = findings.iter().filter_map(|finding| finding.object.inode()).take(NAMED).collect();
+    if inos.is_empty() {
+        return;
+    }
+    let inos: Vec<Ino> = inos.into_iter().collect();
+    let found = paths::of_many(ctx.walk, &inos, &mut |_| {});
+    for finding in findings {
+        let paths = finding.object.inode().and_then(|ino| found.get(&ino));
+        let usual = paths.and_then(|paths| paths.iter().find(|path| path.from == paths::From::Root));
+        finding.object_path = usual.map(|path| path.path.clone());
+    }
+}
+
+/// What a repair would have to do about a superblock.
+fn superblock(ag: AgNumber, finding: &Finding) -> (u8, String) {
+    let field = finding.place.field.unwrap_or(finding.rule.field);
+    let whole = ["sb-bad-crc", "sb-bad-magic", copies::UNUSABLE.id, copies::PRIMARY_DIFFERS.id, copies::COPY_DIFFERS.id];
+    match (ag.0, whole.contains(&finding.rule.id)) {
+        (0, true) => (0, "write the primary superblock from its copies".to_owned()),
+        (_, true) => (1, format!("write superblock copy {ag} from the primary")),
+        (0, false) if counters::COUNTED.contains(&finding.rule.id) => (10, format!("count {field} of the superblock anew")),
+        (_, false) => (0, format!("mend {field} of superblock {ag}")),
+    }
+}
+
+/// What was not judged, beyond what findings say.
+fn unjudged(ctx: &Ctx<'_>, primary: Option<&copies::Sector>) -> Vec<String> {
+    let mut list = Vec::new();
+    if ctx.log.dirty == Some(true)
+        && let Some(sb) = primary.map(|primary| &primary.sb)
+    {
+        list.push(format!(
+            "the counters of the superblock (icount {}, ifree {}, fdblocks {}): recovery counts anew",
+            sb.icount, sb.ifree, sb.fdblocks
+        ));
+    }
+    if ctx.is_partial() {
+        list.push("lost blocks, shared blocks and counters: they need all AGs".to_owned());
+    }
+    list
+}
+
+/// What a repair would have to do about these findings, in plain words, each once.
+fn repair(findings: &[Finding]) -> Vec<String> {
+    let mut steps: BTreeSet<(u8, String)> = BTreeSet::new();
+    for finding in findings.iter().filter(|finding| finding.rule.class.is_damage()) {
+        steps.insert(match finding.object {
+            _ if finding.rule.id == inobt::ZEROED.id => {
+                (7, format!("clear {} and every name that leads there", finding.place.structure))
+            }
+            Object::Superblock(ag) => superblock(ag, finding),
+            Object::Ag(ag, Type::Agf | Type::Agfl | Type::Bnobt | Type::Cntbt) | Object::Space(ag) => {
+                (2, format!("rebuild the free space btrees and headers of AG {ag}"))
+            }
+            Object::Ag(ag, Type::Agi | Type::Inobt | Type::Finobt) => (3, format!("rebuild the inode btrees of AG {ag}")),
+            Object::Ag(ag, Type::Rmapbt) => (4, format!("rebuild the reverse mapping btree of AG {ag}")),
+            Object::Ag(ag, Type::Refcntbt) => (5, format!("rebuild the refcount btree of AG {ag}")),
+            Object::Ag(ag, _) => (6, format!("rebuild the headers of AG {ag}")),
+            Object::Inode(ino) => (7, format!("mend or clear inode {ino}")),
+            Object::Realtime(group) => (8, format!("rebuild the metadata of realtime group {group}")),
+            Object::Log => (9, "move the log on".to_owned()),
+            Object::FileSystem => (10, "count the superblock's counters anew".to_owned()),
+        });
+    }
+    steps.into_iter().map(|(_, text)| text).collect()
+}
