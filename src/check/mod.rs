@@ -4,6 +4,7 @@
 //! text, source, and the test itself. [`CATALOGUE`] lists them all; `explain`, JSON and the documentation read it.
 
 pub mod finding;
+pub mod rt;
 pub mod superblock;
 
 pub use finding::{Class, Finding, Mismatch, RuleInfo};
@@ -17,7 +18,17 @@ pub struct Rule<S: 'static> {
 }
 
 /// Every rule, by structure.
-pub const CATALOGUE: &[&[RuleInfo]] = &[superblock::INFOS];
+pub const CATALOGUE: &[&[RuleInfo]] = &[
+    superblock::INFOS,
+    rt::rules::BITMAP,
+    rt::rules::SUMMARY,
+    rt::rules::FILE,
+    rt::rules::GROUP,
+    rt::rules::RMAP,
+    rt::rules::REFCOUNT,
+    rt::rules::SUPER,
+    rt::rules::DEVICE,
+];
 
 /// The rule with that id.
 pub fn rule(id: &str) -> Option<&'static RuleInfo> {
@@ -70,3 +81,37 @@ macro_rules! rules {
     };
 }
 pub(crate) use rules;
+
+/// Defines rules without a test, which code raises: a constant for each, and the list of them.
+///
+/// ```text
+/// raised! { RAISED, structure "rtbitmap";
+///     /// Explanation: what it means, what follows, what to do.
+///     HOLE: "rtbitmap-hole" corrupt "u3.bmx", "hole in the bitmap file",
+///         source "xfs_rtbitmap.c:xfs_rtbuf_get", since "4.18";
+/// }
+/// ```
+macro_rules! raised {
+    ($list:ident, structure $structure:literal; $(
+        $(#[doc = $doc:literal])* $name:ident: $id:literal $class:ident $field:literal, $summary:literal,
+        source $source:literal, since $since:literal;
+    )*) => {
+        $(
+            $(#[doc = $doc])*
+            pub const $name: &$crate::check::RuleInfo = &$crate::check::RuleInfo {
+                id: $id,
+                class: $crate::check::finding::class_names::$class,
+                structure: $structure,
+                field: $field,
+                summary: $summary,
+                explanation: concat!($($doc),*),
+                source: $source,
+                since: $since,
+            };
+        )*
+
+        /// The rules that code raises.
+        pub const $list: &[$crate::check::RuleInfo] = &[ $( *$name, )* ];
+    };
+}
+pub(crate) use raised;
