@@ -9,6 +9,7 @@ use super::fsmap::FsmapArgs;
 use super::ls::LsArgs;
 use super::map::MapArgs;
 use super::owner::OwnerArgs;
+use super::rt::RtArgs;
 use super::stat::StatArgs;
 use super::xattr::XattrArgs;
 use clap::{Parser, Subcommand, ValueEnum};
@@ -119,6 +120,8 @@ pub enum Command {
     Convert(ConvertArgs),
     /// Every range of the devices with its owner
     Fsmap(FsmapArgs),
+    /// The realtime section: geometry, use, what is wrong; bitmap, summary, groups, free runs, owners
+    Rt(RtArgs),
     /// Who owns a byte, sector or block
     Owner(OwnerArgs),
 }

@@ -17,6 +17,7 @@ mod map;
 mod object;
 mod owner;
 mod preflight;
+mod rt;
 mod session;
 mod show;
 mod stat;
@@ -57,6 +58,7 @@ pub fn main() -> ExitCode {
         Command::Frag(frag) => frag::run(&mut session, frag),
         Command::Convert(convert) => convert::run(&mut session, convert),
         Command::Fsmap(fsmap) => fsmap::run(&mut session, fsmap),
+        Command::Rt(rt) => rt::run(&mut session, rt),
         Command::Owner(owner) => owner::run(&mut session, owner),
     };
     if let Err(error) = result {

@@ -21,6 +21,8 @@ pub mod preflight;
 pub mod preflight_json;
 pub mod print;
 pub mod raw;
+#[cfg(feature = "cli")]
+pub mod rt;
 pub mod select;
 pub mod text;
 pub mod value;

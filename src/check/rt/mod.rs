@@ -17,16 +17,20 @@ pub mod group;
 pub mod rules;
 pub mod space;
 
-use super::finding::{Finding, RuleInfo};
+use super::finding::{Class, Finding, RuleInfo};
 use crate::error::{Error, Place};
 use crate::format::rtbitmap::ByteOrder;
 use crate::geometry::Realtime;
 use crate::units::{Device, RgNumber};
 use crate::walk::Walk;
-use crate::walk::rt::summary::{Histogram, Told};
-use crate::walk::rt::{self, Group, Sizes};
+use crate::walk::rt::{self, Sizes};
 use std::collections::BTreeMap;
 use std::fmt::Display;
+
+pub use crate::walk::rt::Group;
+pub use crate::walk::rt::bitmap::Run;
+pub use crate::walk::rt::files::Owned;
+pub use crate::walk::rt::summary::{Cell, Histogram, Told};
 
 /// Findings of one rule that are handed on; the rest is counted.
 const KEPT_PER_RULE: u64 = 200;
@@ -35,16 +39,24 @@ const KEPT_PER_RULE: u64 = 200;
 pub struct Sink<'s> {
     out: &'s mut dyn FnMut(Finding),
     by_rule: BTreeMap<&'static str, u64>,
+    /// Does the log hold changes that were not made yet?
+    dirty: bool,
+    /// Disagreements that recovery of the log may explain, and which are no findings therefore.
+    pub explained: u64,
 }
 
 impl<'s> Sink<'s> {
-    /// Hands findings on to `out`.
-    pub fn new(out: &'s mut dyn FnMut(Finding)) -> Self {
-        Self { out, by_rule: BTreeMap::new() }
+    /// Hands findings on to `out`. With a dirty log one structure may be ahead of another: that is counted, not raised.
+    pub fn new(dirty: bool, out: &'s mut dyn FnMut(Finding)) -> Self {
+        Self { out, by_rule: BTreeMap::new(), dirty, explained: 0 }
     }
 
     /// Raises a rule.
     pub fn raise(&mut self, rule: &'static RuleInfo, place: Place, found: impl Display, expected: impl Display) {
+        if self.dirty && rule.class == Class::XCorrupt {
+            self.explained = self.explained.saturating_add(1);
+            return;
+        }
         let count = self.by_rule.entry(rule.id).or_insert(0);
         *count = count.saturating_add(1);
         if *count <= KEPT_PER_RULE {
@@ -192,6 +204,10 @@ pub struct Totals {
     pub differ: u64,
     /// Were all parts of bitmap and summary there?
     pub complete: bool,
+    /// Zones that are empty, open, full, as far as the disk tells.
+    pub zones: [u64; 3],
+    /// Blocks in use in zones.
+    pub zone_blocks: u64,
 }
 
 /// What to look at.
@@ -206,7 +222,7 @@ pub enum Depth {
 /// Receives what is seen on the way. All in the order of the section.
 pub trait Observer {
     /// A run of extents of a group, by the bitmap.
-    fn run(&mut self, _group: &Group, _run: rt::bitmap::Run) {}
+    fn run(&mut self, _group: &Group, _run: Run) {}
     /// A word of a summary.
     fn summary(&mut self, _group: &Group, _told: &Told) {}
     /// A group, once it was looked at.
@@ -278,6 +294,13 @@ impl Totals {
         self.histogram.merge(&report.histogram);
         self.differ = self.differ.saturating_add(report.differ);
         self.complete &= report.complete;
+        if let Some(zone) = &report.zone {
+            let at = ["empty", "open", "full"].iter().position(|name| *name == zone.state());
+            if let Some(n) = at.and_then(|at| self.zones.get_mut(at)) {
+                *n = n.saturating_add(1);
+            }
+            self.zone_blocks = self.zone_blocks.saturating_add(zone.used);
+        }
     }
 
     /// The superblock's count against the bitmap's.

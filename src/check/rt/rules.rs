@@ -135,8 +135,9 @@ raised! { FILE, structure "rtfile";
     /// Only regular files are realtime files.
     FLAG_NOT_REGULAR: "rtfile-not-regular" corrupt "core.realtime", "realtime flag on something that is no regular file",
         source "scrub/inode.c:xchk_inode_flags", since "scrub";
-    /// The filestream allocator is one for the data section.
-    FLAG_FILESTREAM: "rtfile-filestream" corrupt "core.filestream", "filestream flag on a realtime file",
+    /// The filestream allocator is one for the data section. Kernels let a user set both flags and open such a file all the
+    /// same; only online scrub calls it corrupt.
+    FLAG_FILESTREAM: "rtfile-filestream" warning "core.filestream", "filestream flag on a realtime file",
         source "scrub/inode.c:xchk_inode_flags", since "scrub";
     /// Only directories hand the realtime flag down.
     INHERIT_NOT_DIRECTORY: "rtfile-rtinherit-no-directory" corrupt "core.rtinherit", "rtinherit on something that is no directory",

@@ -69,7 +69,10 @@ enum Fault<'o> {
 enum Says {
     Free,
     Used,
+    /// Nothing: its part is missing.
     Nothing,
+    /// There is no bitmap: what has no owner is free.
+    NoBitmap,
 }
 
 impl Sweep<'_> {
@@ -91,7 +94,7 @@ impl Sweep<'_> {
     /// A stretch that nothing owns.
     fn gap(&mut self, start: u64, end: u64, says: Says) {
         match says {
-            Says::Free => self.piece(start, end, Owner::Free),
+            Says::Free | Says::NoBitmap => self.piece(start, end, Owner::Free),
             Says::Nothing => self.piece(start, end, Owner::Unknown),
             Says::Used => {
                 let unit = self.unit();
@@ -244,7 +247,7 @@ fn sweep(
     };
     let stop = end.min(clip.end);
     if !section.has_bitmap() {
-        sweep.advance(stop, Says::Free);
+        sweep.advance(stop, Says::NoBitmap);
         return 0;
     }
     let open = rt::inode(section.walk, group.number, GroupFile::Bitmap, &mut |_| {});
