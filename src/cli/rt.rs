@@ -159,7 +159,8 @@ impl Observer for Printer<'_, '_, '_> {
             Some(What::Free | What::Bitmap) if !self.section.has_bitmap() && piece.owner == Owner::Free => {
                 let start = piece.start.saturating_sub(group.first_block());
                 let unit = group.extent_blocks.max(1);
-                let (start, extents) = (start.checked_div(unit).unwrap_or(0), piece.blocks.checked_div(unit).unwrap_or(0));
+                let (start, extents) =
+                    (start.checked_div(unit).unwrap_or(0), piece.blocks.checked_div(unit).unwrap_or(0));
                 self.stretch(group, "free", start, extents);
             }
             _ => {}
@@ -179,7 +180,7 @@ pub fn run(session: &mut Session, args: &RtArgs) -> Result<()> {
         return Ok(());
     };
     if target.volume.devices().get(section.rt.device).is_none() {
-        let needed = if section.has_superblock() { "its superblock and its size" } else { "its size" };
+        let needed = if section.has_superblock() { "its superblock and size" } else { "the bytes on it" };
         let text = format!(
             "{}: the realtime device was not given (--rtdev): {needed} were not looked at; all else lies on the data device",
             target.name
@@ -197,16 +198,8 @@ pub fn run(session: &mut Session, args: &RtArgs) -> Result<()> {
     let strip = args.map.then(|| Strip::new(section.rt.extents));
     head(session, &section, what, strip.is_some());
     let shared = RefCell::new(session);
-    let mut printer = Printer {
-        session: &shared,
-        section: &section,
-        scale,
-        what,
-        json,
-        strip,
-        shared: Shared::new(&walk),
-        at: 0,
-    };
+    let mut printer =
+        Printer { session: &shared, section: &section, scale, what, json, strip, shared: Shared::new(&walk), at: 0 };
     let mut findings: Vec<Finding> = Vec::new();
     let mut keep = |finding: Finding| findings.push(finding);
     let mut sink = Sink::new(dirty, &mut keep);
@@ -264,7 +257,10 @@ fn tell(session: &mut Session, findings: &[Finding], more: &[(&str, u64)], expla
                 session.print_json(object);
             }
         } else if with_report {
-            session.print(&format!("{}{line}\n", if std::ptr::eq(finding, findings.first().unwrap_or(finding)) { "\n" } else { "" }));
+            session.print(&format!(
+                "{}{line}\n",
+                if std::ptr::eq(finding, findings.first().unwrap_or(finding)) { "\n" } else { "" }
+            ));
         } else {
             eprintln!("{line}");
         }
@@ -280,7 +276,10 @@ fn tell(session: &mut Session, findings: &[Finding], more: &[(&str, u64)], expla
 fn sentence(finding: &Finding) -> String {
     let Finding { rule, place, found, expected } = finding;
     let field = place.field.unwrap_or(rule.field);
-    let text = format!("{}: {field} {found}, expected {expected} ({} at byte {} of the {} device)", rule.summary, place.structure, place.byte, place.device);
+    let text = format!(
+        "{}: {field} {found}, expected {expected} ({} at byte {} of the {} device)",
+        rule.summary, place.structure, place.byte, place.device
+    );
     escaped(text.as_bytes())
 }
 
@@ -306,7 +305,8 @@ fn without_section(session: &mut Session, target: &Target, walk: &Walk<'_>, args
         session.print(&format!("{}: no realtime section ({why})\n", target.name));
     }
     if let Some(what) = args.what {
-        session.note(&format!("there is no {what:?} to show").to_lowercase());
+        let text = format!("{}: there is no realtime {} to show", target.name, format!("{what:?}").to_lowercase());
+        session.error(&crate::error::Error::request(text));
     }
     tell(session, &findings, &more, explained, true);
 }

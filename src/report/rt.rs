@@ -70,7 +70,10 @@ pub fn run_text(scale: &Scale<'_>, group: &rt::Group, state: &str, start: u64, e
     let byte = scale.place(block).1.map_or("-".to_owned(), |byte| byte.to_string());
     let last = start.saturating_add(extents).saturating_sub(1);
     let number = if group.shift.is_some() { format!("{:>5} ", group.number) } else { String::new() };
-    format!("{number}{start:>12} {last:>12} {extents:>12} {byte:>16} {:>10}  {state}\n", size(scale.extent_bytes(extents)))
+    format!(
+        "{number}{start:>12} {last:>12} {extents:>12} {byte:>16} {:>10}  {state}\n",
+        size(scale.extent_bytes(extents))
+    )
 }
 
 /// Head of the table of runs.
@@ -97,7 +100,11 @@ pub fn levels_text(report: &Group, levels: u32) -> String {
     if report.group.shift.is_some() {
         let _ = writeln!(out, "group {}", report.group.number);
     }
-    let _ = writeln!(out, "{:>5} {:>32} {:>12} {:>12} {:>14}", "level", "runs of so many extents", "on disk", "in bitmap", "extents");
+    let _ = writeln!(
+        out,
+        "{:>5} {:>32} {:>12} {:>12} {:>14}",
+        "level", "runs of so many extents", "on disk", "in bitmap", "extents"
+    );
     let computed = report.histogram.runs.iter().zip(report.histogram.extents);
     let rows = (0u32..).zip(computed.zip(report.disk_levels));
     for (level, ((runs, extents), disk)) in rows.take_while(|(level, _)| *level < levels.max(report.histogram.used())) {
@@ -146,7 +153,10 @@ pub fn group_json(scale: &Scale<'_>, report: &Group, has_superblock: bool) -> Ma
     object.insert("superblock".into(), (has_superblock && g.number.0 == 0).into());
     object.insert("bitmap".into(), file_json(&report.bitmap));
     object.insert("summary".into(), file_json(&report.summary));
-    object.insert("summary_words_differ".into(), (report.bitmap.is_some() && report.summary.is_some()).then_some(report.differ).into());
+    object.insert(
+        "summary_words_differ".into(),
+        (report.bitmap.is_some() && report.summary.is_some()).then_some(report.differ).into(),
+    );
     object.insert("rmap".into(), tree_json(&report.rmap));
     object.insert("refcount".into(), tree_json(&report.refcount));
     let zone = report.zone.map(|zone| {
@@ -165,15 +175,33 @@ pub fn group_text(scale: &Scale<'_>, report: &Group, has_superblock: bool) -> St
     let name = if g.shift.is_some() { format!("group {}", g.number) } else { "section without groups".to_owned() };
     let _ = write!(out, "{name}: {} blocks, {} extents", g.blocks(), g.extents);
     match byte {
-        Some(byte) => drop(writeln!(out, ", {} from byte {byte} of the {device} device on", size(scale.bytes(g.blocks())))),
+        Some(byte) => {
+            drop(writeln!(out, ", {} from byte {byte} of the {device} device on", size(scale.bytes(g.blocks()))))
+        }
         None => out.push('\n'),
     }
     if has_superblock && g.number.0 == 0 {
         let _ = writeln!(out, "  superblock  block 0, takes the first extent");
     }
-    let file = |file: &File| format!("inode {} at byte {}, {} bytes in {} extent{}", file.ino, file.place.byte, file.size, file.extents, if file.extents == 1 { "" } else { "s" });
+    let file = |file: &File| {
+        format!(
+            "inode {} at byte {}, {} bytes in {} extent{}",
+            file.ino,
+            file.place.byte,
+            file.size,
+            file.extents,
+            if file.extents == 1 { "" } else { "s" }
+        )
+    };
     if let Some(bitmap) = &report.bitmap {
-        let _ = writeln!(out, "  bitmap      {}: {} free in {} runs, longest {}", file(bitmap), report.count.free, report.count.runs, report.count.longest);
+        let _ = writeln!(
+            out,
+            "  bitmap      {}: {} free in {} runs, longest {}",
+            file(bitmap),
+            report.count.free,
+            report.count.runs,
+            report.count.longest
+        );
     }
     if let Some(summary) = &report.summary {
         let state = match report.differ {
@@ -186,14 +214,25 @@ pub fn group_text(scale: &Scale<'_>, report: &Group, has_superblock: bool) -> St
     for (name, tree) in [("rmap", &report.rmap), ("refcount", &report.refcount)] {
         if let Some(tree) = tree {
             let partial = if tree.complete { "" } else { ", not all of it readable" };
-            let _ = writeln!(out, "  {name:<11} inode {} at byte {}: {} records, {} level{}{partial}", tree.ino, tree.place.byte, tree.records, tree.levels, if tree.levels == 1 { "" } else { "s" });
+            let _ = writeln!(
+                out,
+                "  {name:<11} inode {} at byte {}: {} records, {} level{}{partial}",
+                tree.ino,
+                tree.place.byte,
+                tree.records,
+                tree.levels,
+                if tree.levels == 1 { "" } else { "s" }
+            );
         }
     }
     if let Some(zone) = &report.zone {
         let _ = writeln!(
             out,
             "  zone        {}: {} blocks in use ({} by its mappings), nothing in use behind block {}; the write pointer is in the device",
-            zone.state(), zone.used_stored, zone.used, zone.written
+            zone.state(),
+            zone.used_stored,
+            zone.used,
+            zone.written
         );
     }
     out
@@ -284,7 +323,8 @@ impl Strip {
         while at < end && cells > 0 {
             let cell = u128::from(at) * cells / all;
             // First extent of the next cell.
-            let next = u64::try_from(((cell + 1) * all).div_ceil(cells)).unwrap_or(end).min(end).max(at.saturating_add(1));
+            let next =
+                u64::try_from(((cell + 1) * all).div_ceil(cells)).unwrap_or(end).min(end).max(at.saturating_add(1));
             let cell = usize::try_from(cell).unwrap_or(usize::MAX);
             if let Some(used) = self.used.get_mut(cell).filter(|_| known) {
                 *used = used.saturating_add(next.saturating_sub(at));
@@ -301,7 +341,7 @@ impl Strip {
         const SHADES: [char; 6] = ['.', '\u{2591}', '\u{2592}', '\u{2593}', '\u{2588}', '?'];
         let mut out = String::new();
         let cells = u64::try_from(self.used.len()).unwrap_or(0).max(1);
-        let bounds = |cell: usize| u128::try_from(cell).unwrap_or(0) * u128::from(self.extents) ;
+        let bounds = |cell: usize| u128::try_from(cell).unwrap_or(0) * u128::from(self.extents);
         for (row, cells_of_row) in self.used.chunks(ROW).enumerate() {
             let first = row.saturating_mul(ROW);
             let start = bounds(first).div_ceil(u128::from(cells));
@@ -323,7 +363,12 @@ impl Strip {
             out.push('\n');
         }
         let each = self.extents.div_ceil(cells);
-        let _ = writeln!(out, "{:>10} one cell: {} ({each} extents); . free, \u{2591}\u{2592}\u{2593} partly used, \u{2588} used, ? not known", "", size(scale.extent_bytes(each)));
+        let _ = writeln!(
+            out,
+            "{:>10} one cell: {} ({each} extents); . free, \u{2591}\u{2592}\u{2593} partly used, \u{2588} used, ? not known",
+            "",
+            size(scale.extent_bytes(each))
+        );
         out
     }
 }
@@ -396,41 +441,73 @@ pub fn report_text(name: &str, scale: &Scale<'_>, sb: &Superblock, zoned: (u64, 
     };
     let extent = u64::from(rt.extent_blocks);
     let length = size(scale.bytes(rt.blocks));
-    let place = if rt.start_bytes > 0 { format!(", internal, from byte {} of the data device on", rt.start_bytes) } else { String::new() };
+    let place = if rt.start_bytes > 0 {
+        format!(", internal, from byte {} of the data device on", rt.start_bytes)
+    } else {
+        String::new()
+    };
     row("section", format!("{length}, {} blocks of {}{place}", rt.blocks, size(scale.geometry.block_size())));
     row("extents", format!("{} of {extent} blocks = {}", rt.extents, size(scale.bytes(extent))));
     if let Some(groups) = &rt.groups {
         let kind = if sb.features().has_zoned() { "zones" } else { "groups" };
         let each = scale.extent_bytes(u64::from(groups.extents));
-        let kept = if zoned.1 > 0 { format!("; {} blocks kept back for garbage collection", zoned.1) } else { String::new() };
+        let kept =
+            if zoned.1 > 0 { format!("; {} blocks kept back for garbage collection", zoned.1) } else { String::new() };
         row("groups", format!("{} {kind} of {} extents = {}{kept}", groups.count, groups.extents, size(each)));
     }
     if sizes.bitmap_blocks > 0 {
         let of = if rt.groups.is_some() { " in each group" } else { "" };
-        let fits = |found: u64, right: u64| if found == right { String::new() } else { format!(" (the superblock says {found})") };
+        let fits = |found: u64, right: u64| {
+            if found == right { String::new() } else { format!(" (the superblock says {found})") }
+        };
         let present = fits(u64::from(sb.rbmblocks.0), sizes.bitmap_blocks);
         row("bitmap", format!("{} blocks{of}{present}, a bit for each extent, 1 is free", sizes.bitmap_blocks));
         let levels = u64::from(sb.rextslog).saturating_add(1);
         let stated = if rt.groups.is_some() { String::new() } else { fits(levels, u64::from(sizes.levels)) };
-        row("summary", format!("{} levels{stated} x {} words in {} blocks{of}", sizes.levels, sizes.bitmap_blocks, sizes.summary_blocks));
+        row(
+            "summary",
+            format!(
+                "{} levels{stated} x {} words in {} blocks{of}",
+                sizes.levels, sizes.bitmap_blocks, sizes.summary_blocks
+            ),
+        );
         let order = order_name(report.order);
         let why = match report.order {
             Order::Groups => "as always with realtime groups",
-            Order::Agrees(ByteOrder::Big) => "a big-endian machine wrote them: bitmap and summary agree in this order only",
+            Order::Agrees(ByteOrder::Big) => {
+                "a big-endian machine wrote them: bitmap and summary agree in this order only"
+            }
             Order::Agrees(ByteOrder::Little) => "bitmap and summary agree in this order",
             Order::Assumed(_) => "the usual order; bitmap and summary do not tell",
         };
         row("words", format!("{order}-endian ({why})"));
         let used = t.extents.saturating_sub(t.free).saturating_sub(t.unknown);
         row("used", format!("{used} extents = {}", size(scale.extent_bytes(used))));
-        row("free", format!("{} extents = {} in {} runs; the superblock says {}", t.free, size(scale.extent_bytes(t.free)), t.runs, sb.frextents));
+        row(
+            "free",
+            format!(
+                "{} extents = {} in {} runs; the superblock says {}",
+                t.free,
+                size(scale.extent_bytes(t.free)),
+                t.runs,
+                sb.frextents
+            ),
+        );
         if t.unknown > 0 {
             row("not known", format!("{} extents: parts of the bitmap are missing", t.unknown));
         }
-        row("longest", format!("{} extents = {}; the section ends {}", t.longest, size(scale.extent_bytes(t.longest)), match t.last_run {
-            0 => "with a used extent".to_owned(),
-            n => format!("with {n} free extents"),
-        }));
+        row(
+            "longest",
+            format!(
+                "{} extents = {}; the section ends {}",
+                t.longest,
+                size(scale.extent_bytes(t.longest)),
+                match t.last_run {
+                    0 => "with a used extent".to_owned(),
+                    n => format!("with {n} free extents"),
+                }
+            ),
+        );
         let state = match (t.complete, t.differ) {
             (false, _) => "was not compared with all of the bitmap: parts are missing".to_owned(),
             (true, 0) => "agrees with the bitmap".to_owned(),
@@ -441,25 +518,56 @@ pub fn report_text(name: &str, scale: &Scale<'_>, sb: &Superblock, zoned: (u64, 
     if sb.features().has_zoned() {
         let [empty, open, full] = t.zones;
         let free = scale.bytes(rt.blocks).saturating_sub(scale.bytes(t.zone_blocks));
-        row("zones", format!("{empty} empty, {open} open, {full} full; write pointers are in the device, not on the disk"));
-        row("used", format!("{} blocks = {}; {} not in use", t.zone_blocks, size(scale.bytes(t.zone_blocks)), size(free)));
+        row(
+            "zones",
+            format!("{empty} empty, {open} open, {full} full; write pointers are in the device, not on the disk"),
+        );
+        row(
+            "used",
+            format!("{} blocks = {}; {} not in use", t.zone_blocks, size(scale.bytes(t.zone_blocks)), size(free)),
+        );
     }
     if let Some(f) = report.files {
         let per = f.extents.checked_div(f.files.saturating_sub(f.empty)).unwrap_or(0);
-        row("files", format!("{} realtime files ({} empty), {} by their sizes, {} allocated", f.files, f.empty, size(f.size_bytes), size(scale.bytes(f.blocks))));
+        if f.files == 0 {
+            row("files", "no realtime files".to_owned());
+        } else {
+            let (sizes, allocated) = (size(f.size_bytes), size(scale.bytes(f.blocks)));
+            row(
+                "files",
+                format!(
+                    "{} realtime files ({} empty), {sizes} by their sizes, {allocated} allocated",
+                    f.files, f.empty
+                ),
+            );
+        }
         if f.extents > 0 {
             let most = f.most_extents.map_or(String::new(), |(ino, n)| format!(", most: inode {ino} with {n}"));
             row("", format!("{} extents, {per} per file{most}", f.extents));
-            row("", format!("{} unwritten = {}; {} end or begin within a realtime extent", f.unwritten, size(scale.bytes(f.unwritten_blocks)), f.split));
+            row(
+                "",
+                format!(
+                    "{} unwritten = {}; {} end or begin within a realtime extent",
+                    f.unwritten,
+                    size(scale.bytes(f.unwritten_blocks)),
+                    f.split
+                ),
+            );
         }
-        let dirs = f.inherit_directories;
-        if dirs > 0 {
-            row("", format!("{dirs} director{} hand the realtime flag down to new files", if dirs == 1 { "y does" } else { "ies" }).replace("does hand", "hands"));
-        }
+        row(
+            "",
+            match f.inherit_directories {
+                0 => "no directory hands the realtime flag down: new files go to the data section".to_owned(),
+                1 => "1 directory hands the realtime flag down to new files".to_owned(),
+                n => format!("{n} directories hand the realtime flag down to new files"),
+            },
+        );
     }
     if sizes.bitmap_blocks > 0 && t.histogram.used() > 0 {
         let _ = writeln!(out, "\n{:>33} {:>10} {:>14} {:>6}", "free runs of so many extents", "runs", "extents", "%");
-        for (level, (runs, extents)) in (0u32..).zip(t.histogram.runs.iter().zip(t.histogram.extents)).filter(|(_, (runs, _))| **runs > 0) {
+        for (level, (runs, extents)) in
+            (0u32..).zip(t.histogram.runs.iter().zip(t.histogram.extents)).filter(|(_, (runs, _))| **runs > 0)
+        {
             let low = 1u64.checked_shl(level).unwrap_or(0);
             let range = format!("{low} to {}", low.saturating_mul(2).saturating_sub(1));
             let share = u128::from(extents) * 1000 / u128::from(t.free.max(1));

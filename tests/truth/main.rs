@@ -10,6 +10,7 @@
 mod common;
 mod images;
 mod ours;
+mod realtime;
 mod right;
 
 use images::Image;
@@ -21,12 +22,14 @@ type Ours = fn(&Image) -> Vec<String>;
 type Right = fn(&Path) -> Option<Vec<String>>;
 
 /// The kinds of answers.
-const KINDS: [(&str, Ours, Right); 5] = [
+const KINDS: [(&str, Ours, Right); 7] = [
     ("tree", ours::tree, right::tree),
     ("sha256", ours::sums, right::sums),
     ("xattr", ours::attributes, right::attributes),
     ("fiemap", ours::extents, right::extents),
     ("bmap", ours::tables, right::tables),
+    ("rtfree", realtime::free, realtime::right_free),
+    ("rtmap", realtime::owners, realtime::right_owners),
 ];
 
 fn table() -> PathBuf {
