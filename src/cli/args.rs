@@ -191,6 +191,9 @@ pub struct PreflightArgs {
     /// How the kernel is built: a /boot/config-VERSION or .config
     #[arg(long, value_name = "FILE")]
     pub kconfig: Option<PathBuf>,
+    /// Look at the superblock and the AG headers only: what inodes, extents and btrees decide stays open
+    #[arg(long)]
+    pub quick: bool,
     /// Logical sector of the device the image will lie on, in bytes
     #[arg(long, value_name = "BYTES", value_parser = number)]
     pub logical_sector: Option<u64>,

@@ -5,7 +5,7 @@ use super::journal;
 use super::session::{Outcome, Session};
 use super::target::{self, Target, shown};
 use crate::error::{Error, Result};
-use crate::hazard::{Asked, Config, Evaluation, Facts, KERNELS, Kernel, LogState, Mount, Severity};
+use crate::hazard::{Asked, Config, Deep, Evaluation, Facts, KERNELS, Kernel, LogState, Mount, Severity};
 use crate::report::{preflight, preflight_json};
 use crate::walk::log::Log;
 use std::path::Path;
@@ -19,10 +19,13 @@ pub fn run(session: &mut Session, args: &PreflightArgs) -> Result<()> {
     let kernels = kernels(&args.kernels, config.as_ref())?;
     let sector = args.logical_sector.map(sector).transpose()?;
     let target = target::open(session, &args.target)?;
-    let facts = Facts::new(
+    let mut facts = Facts::new(
         &target.volume,
         Asked { logical_sector: sector.or(target.logical_sector), log: log_state(&target), headers: true },
     );
+    if !args.quick {
+        facts.deep = Some(Deep::read(&target.volume));
+    }
     let evaluation = Evaluation::new(&facts);
     let asked = !args.kernels.is_empty();
     for verdict in kernels.iter().map(|kernel| evaluation.verdict(kernel)).filter(|_| asked) {

@@ -6,6 +6,7 @@
 //! which dangers are left in the modes that work.
 
 mod boot;
+mod deep;
 mod facts;
 mod features;
 mod geometry;
@@ -18,7 +19,8 @@ mod realtime;
 mod sanity;
 mod unseen;
 
-pub use facts::{Asked, Facts, Headers, LogState};
+pub use deep::{Deep, Met, arithmetic};
+pub use facts::{Asked, Facts, Fault, Headers, LogState};
 pub use kernel::{Config, Kernel, Stable, Version};
 pub use minlog::minimum_log_blocks;
 pub use nullderef::{Lookup, lookup};

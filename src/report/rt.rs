@@ -176,7 +176,7 @@ pub fn group_text(scale: &Scale<'_>, report: &Group, has_superblock: bool) -> St
     let _ = write!(out, "{name}: {} blocks, {} extents", g.blocks(), g.extents);
     match byte {
         Some(byte) => {
-            drop(writeln!(out, ", {} from byte {byte} of the {device} device on", size(scale.bytes(g.blocks()))))
+            let _ = writeln!(out, ", {} from byte {byte} of the {device} device on", size(scale.bytes(g.blocks())));
         }
         None => out.push('\n'),
     }

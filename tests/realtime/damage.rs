@@ -51,7 +51,7 @@ fn inodes_of_bitmap_and_summary() {
         has(one(&|b| b[176] |= 0x80), "unwritten");
         // di_big_nextents at 24: these inodes have nrext64.
         has(one(&|b| put(b, 24, &0u64.to_be_bytes())), "hole");
-        has(one(&|b| put(b, 184, &(1u64 << 60).to_be_bytes())), "block-outside");
+        has(one(&|b| put(b, 184, &(1u64 << 60 | 1).to_be_bytes())), "block-outside");
         has(one(&|b| b[191] = 2), "mapped-beyond-size");
     }
     let found = look(&image.inode_changed(sb.rbmino.0, |b| b[91] &= !4)).1;

@@ -8,3 +8,4 @@ mod cases;
 mod damage;
 mod flips;
 mod patch;
+mod predicates;
