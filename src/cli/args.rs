@@ -180,6 +180,8 @@ A version is an upstream release: 5.4 is the first of its series, 5.4.302 that o
 
   xfsinspect preflight disk.img
   xfsinspect preflight /dev/md2 --rtdev /dev/md3 --kernel 3.2.22
+  xfsinspect preflight disk.img --stream 5700000:20:3 --deadline-ms 50
+  xfsinspect preflight disk.img --enable-rt 2t:1m
   xfsinspect preflight disk.img --kernel 6.18 --kconfig /boot/config-6.18.2 --logical-sector 4096")]
 pub struct PreflightArgs {
     /// Image, block device, or mount point
@@ -194,6 +196,15 @@ pub struct PreflightArgs {
     /// Look at the superblock and the AG headers only: what inodes, extents and btrees decide stays open
     #[arg(long)]
     pub quick: bool,
+    /// Advice for recording: frames of so many bytes, so many a second, in COUNT streams (default 1), instead of kernels
+    #[arg(long, value_name = "BYTES:FPS[:COUNT]")]
+    pub stream: Option<String>,
+    /// Milliseconds within which a frame of --stream must be written (default: the time between two)
+    #[arg(long, value_name = "N", requires = "stream")]
+    pub deadline_ms: Option<u64>,
+    /// What adding a realtime section of this size would do (extents of EXTSZ bytes), instead of kernels
+    #[arg(long, value_name = "SIZE[:EXTSZ]")]
+    pub enable_rt: Option<String>,
     /// Logical sector of the device the image will lie on, in bytes
     #[arg(long, value_name = "BYTES", value_parser = number)]
     pub logical_sector: Option<u64>,

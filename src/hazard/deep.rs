@@ -112,7 +112,9 @@ pub fn arithmetic(volume: &Volume, fsb: u64) -> String {
     } else {
         "a block of another AG: foreign bytes on 2.6.37 to 3.7".to_owned()
     };
-    format!("block {fsb} >> {log} = AG {agno}, block {agbno} of it; {agno} * {agblocks} + {agbno} = {linear}, / {agblocks} = AG {agno_effective}: {what}")
+    format!(
+        "block {fsb} >> {log} = AG {agno}, block {agbno} of it; {agno} * {agblocks} + {agbno} = {linear}, / {agblocks} = AG {agno_effective}: {what}"
+    )
 }
 
 /// Looks at everything.
@@ -206,7 +208,9 @@ impl Reader<'_> {
             for (first, count, what) in missing {
                 let hole = arithmetic(self.volume, u64::MAX - 1);
                 let text = || {
-                    format!("{count} of {blocks} blocks from block {first} on have {what}; a hole is looked up as -2 on 3.2 and later: {hole}")
+                    format!(
+                        "{count} of {blocks} blocks from block {first} on have {what}; a hole is looked up as -2 on 3.2 and later: {hole}"
+                    )
                 };
                 self.deep.rt_hole.at(|| named().field("u3.bmx"), text);
             }
@@ -308,7 +312,8 @@ impl Reader<'_> {
         let deep = &mut self.deep;
         if bits & flags::REALTIME != 0 {
             if no_section {
-                deep.flag_without_section.at(|| place().field("core.realtime"), || "realtime is set, rblocks is 0".into());
+                deep.flag_without_section
+                    .at(|| place().field("core.realtime"), || "realtime is set, rblocks is 0".into());
             }
             if misfit {
                 deep.file_extsize.at(|| place().field("core.extsize"), hint);
@@ -319,7 +324,8 @@ impl Reader<'_> {
         }
         if bits & flags::RTINHERIT != 0 && kind == Kind::Directory {
             if no_section {
-                deep.inherit_without_section.at(|| place().field("core.rtinherit"), || "rtinherit is set, rblocks is 0".into());
+                deep.inherit_without_section
+                    .at(|| place().field("core.rtinherit"), || "rtinherit is set, rblocks is 0".into());
             } else if bits & flags::EXTSZINHERIT != 0 && misfit {
                 deep.inherit_extsize.at(|| place().field("core.extsize"), hint);
             }
@@ -346,7 +352,8 @@ impl Reader<'_> {
                 (Some((first, within)), Some((end, end_within))) if first == end => {
                     let whole = rt::group(section.rt, first).map_or(0, |group| group.blocks());
                     if end_within >= whole {
-                        let text = || format!("extent {} ends behind the last realtime extent, at block {whole}", record());
+                        let text =
+                            || format!("extent {} ends behind the last realtime extent, at block {whole}", record());
                         self.deep.file_outside.at(|| inode.place(volume).field("u3.bmx"), text);
                     } else if within.checked_rem(unit) != extent.startoff.0.checked_rem(unit) {
                         let text = || format!("extent {}: startblock and startoff differ modulo {unit}", record());
@@ -467,7 +474,9 @@ impl Reader<'_> {
             } else {
                 "no block of this AG".to_owned()
             };
-            format!("block {pointer} of AG {ag}, which has {length}; {ag} * {agblocks} + {pointer} = {linear}, / {agblocks} = AG {effective}: {what}")
+            format!(
+                "block {pointer} of AG {ag}, which has {length}; {ag} * {agblocks} + {pointer} = {linear}, / {agblocks} = AG {effective}: {what}"
+            )
         };
         self.deep.pointer_outside.at(place, text);
     }

@@ -7,6 +7,7 @@
 
 mod boot;
 mod deep;
+pub mod enable;
 mod facts;
 mod features;
 mod geometry;
@@ -17,6 +18,7 @@ mod minlog;
 mod nullderef;
 mod realtime;
 mod sanity;
+pub mod stream;
 mod unseen;
 
 pub use deep::{Deep, Met, arithmetic};

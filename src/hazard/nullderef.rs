@@ -54,7 +54,9 @@ fn latent(f: &Facts, _: &Kernel) -> bool {
 fn tail(f: &Facts) -> String {
     match f.deep.as_ref().map(|deep| deep.tail) {
         Some(Some(0)) => "; latent: the last extent is in use, deleting what lies there arms it".to_owned(),
-        Some(Some(n)) => format!("; armed: the last {n} extents are free, a request for more than is left there reaches the end"),
+        Some(Some(n)) => {
+            format!("; armed: the last {n} extents are free, a request for more than is left there reaches the end")
+        }
         Some(None) => "; armed or latent is not known: the end of the bitmap cannot be read".to_owned(),
         None => String::new(),
     }

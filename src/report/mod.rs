@@ -24,6 +24,8 @@ pub mod raw;
 #[cfg(feature = "cli")]
 pub mod rt;
 pub mod select;
+#[cfg(feature = "cli")]
+pub mod stream;
 pub mod text;
 pub mod value;
 mod wrap;

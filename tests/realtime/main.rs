@@ -8,4 +8,5 @@ mod cases;
 mod damage;
 mod flips;
 mod patch;
+mod plans;
 mod predicates;

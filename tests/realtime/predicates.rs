@@ -3,7 +3,7 @@
 
 #[allow(dead_code)]
 #[path = "../common/cases.rs"]
-mod cases;
+pub mod cases;
 
 use crate::common;
 use crate::patch::Image;
@@ -171,8 +171,7 @@ fn the_end_of_the_bitmap_is_armed_or_latent() {
     let volume = exact.volume();
     let walk = Walk::new(&volume);
     let block = walk.inode(volume.superblock().rbmino).unwrap();
-    let mut extents =
-        xfsinspect::walk::extents::extents(&walk, block.inode(), xfsinspect::format::dinode::Fork::Data);
+    let mut extents = xfsinspect::walk::extents::extents(&walk, block.inode(), xfsinspect::format::dinode::Fork::Data);
     let first = extents.next().unwrap().unwrap().startblock;
     let byte = volume.geometry().block_byte(first).unwrap().0 + volume.geometry().block_size() - 1;
     let mut data = exact.data.clone();
