@@ -249,7 +249,9 @@ impl<'a> Ctx<'a> {
     /// Reports a finding.
     pub fn report(&self, finding: Finding) {
         let rule = finding.rule;
-        let wanted = |only: &String| rule.id == only || rule.id.strip_prefix(only.as_str()).is_some_and(|rest| rest.starts_with('-'));
+        let wanted = |only: &String| {
+            rule.id == only || rule.id.strip_prefix(only.as_str()).is_some_and(|rest| rest.starts_with('-'))
+        };
         if !self.options.only.is_empty() && !self.options.only.iter().any(wanted) {
             return;
         }

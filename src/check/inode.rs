@@ -84,7 +84,8 @@ pub fn chunk(worker: &mut Worker<'_>, chunk: &Chunk<'_>) {
     if none {
         return;
     }
-    let doubtful = ctx.group(chunk.ag).is_some_and(|group| group.doubtful.binary_search(&chunk.record.startino).is_ok());
+    let doubtful =
+        ctx.group(chunk.ag).is_some_and(|group| group.doubtful.binary_search(&chunk.record.startino).is_ok());
     let mut wrong = Wrong { doubtful, ..Wrong::default() };
     for slot in chunk.inodes() {
         if zeroed >> index(worker, chunk, &slot) & 1 == 0 {
@@ -115,8 +116,11 @@ impl Wrong {
     fn report(self, worker: &Worker<'_>) {
         let Some((rule, spot)) = self.first else { return };
         let more = if self.more > 0 { format!(", and {} more of the chunk", self.more) } else { String::new() };
-        let (found, expected) =
-            if rule.id == inobt::FREE_INODE.id { ("mode 0", "an inode in use") } else { ("mode not 0", "a free inode") };
+        let (found, expected) = if rule.id == inobt::FREE_INODE.id {
+            ("mode 0", "an inode in use")
+        } else {
+            ("mode not 0", "a free inode")
+        };
         worker.ctx.raise(rule, &spot, format_args!("{found}{more}"), expected);
     }
 }

@@ -35,6 +35,7 @@ pub mod journal;
 pub mod owners;
 pub mod refcntbt;
 pub mod rmapbt;
+pub mod rt;
 pub mod run;
 pub mod space;
 pub mod superblock;
@@ -77,6 +78,14 @@ pub const CATALOGUE: &[&[RuleInfo]] = &[
     counters::RAISED,
     journal::RAISED,
     context::RAISED,
+    rt::rules::BITMAP,
+    rt::rules::SUMMARY,
+    rt::rules::FILE,
+    rt::rules::GROUP,
+    rt::rules::RMAP,
+    rt::rules::REFCOUNT,
+    rt::rules::SUPER,
+    rt::rules::DEVICE,
 ];
 
 /// The rule with that id.

@@ -182,7 +182,8 @@ const STANDING: &[&str] = &[
 
 /// May recovery of a dirty log put right what this rule says?
 pub(super) fn recovery_may_explain(rule: &RuleInfo) -> bool {
-    let judged = matches!(rule.class, Class::Corrupt | Class::XCorrupt | Class::XFailed | Class::Preen | Class::Warning);
+    let judged =
+        matches!(rule.class, Class::Corrupt | Class::XCorrupt | Class::XFailed | Class::Preen | Class::Warning);
     let counters = counters::RAISED.iter().any(|counter| counter.id == rule.id);
     let stands = STANDING.contains(&rule.id) || rule.structure == "sb" && !counters;
     judged && !stands
@@ -244,11 +245,14 @@ fn name(ctx: &Ctx<'_>, findings: &mut [Finding]) {
 /// What a repair would have to do about a superblock.
 fn superblock(ag: AgNumber, finding: &Finding) -> (u8, String) {
     let field = finding.place.field.unwrap_or(finding.rule.field);
-    let whole = ["sb-bad-crc", "sb-bad-magic", copies::UNUSABLE.id, copies::PRIMARY_DIFFERS.id, copies::COPY_DIFFERS.id];
+    let whole =
+        ["sb-bad-crc", "sb-bad-magic", copies::UNUSABLE.id, copies::PRIMARY_DIFFERS.id, copies::COPY_DIFFERS.id];
     match (ag.0, whole.contains(&finding.rule.id)) {
         (0, true) => (0, "write the primary superblock from its copies".to_owned()),
         (_, true) => (1, format!("write superblock copy {ag} from the primary")),
-        (0, false) if counters::COUNTED.contains(&finding.rule.id) => (10, format!("count {field} of the superblock anew")),
+        (0, false) if counters::COUNTED.contains(&finding.rule.id) => {
+            (10, format!("count {field} of the superblock anew"))
+        }
         (_, false) => (0, format!("mend {field} of superblock {ag}")),
     }
 }
@@ -282,7 +286,9 @@ fn repair(findings: &[Finding]) -> Vec<String> {
             Object::Ag(ag, Type::Agf | Type::Agfl | Type::Bnobt | Type::Cntbt) | Object::Space(ag) => {
                 (2, format!("rebuild the free space btrees and headers of AG {ag}"))
             }
-            Object::Ag(ag, Type::Agi | Type::Inobt | Type::Finobt) => (3, format!("rebuild the inode btrees of AG {ag}")),
+            Object::Ag(ag, Type::Agi | Type::Inobt | Type::Finobt) => {
+                (3, format!("rebuild the inode btrees of AG {ag}"))
+            }
             Object::Ag(ag, Type::Rmapbt) => (4, format!("rebuild the reverse mapping btree of AG {ag}")),
             Object::Ag(ag, Type::Refcntbt) => (5, format!("rebuild the refcount btree of AG {ag}")),
             Object::Ag(ag, _) => (6, format!("rebuild the headers of AG {ag}")),

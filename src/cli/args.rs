@@ -10,6 +10,7 @@ use super::ls::LsArgs;
 use super::map::MapArgs;
 use super::owner::OwnerArgs;
 use super::quota::QuotaArgs;
+use super::rt::RtArgs;
 use super::stat::StatArgs;
 use super::xattr::XattrArgs;
 use clap::{Parser, Subcommand, ValueEnum};
@@ -124,6 +125,8 @@ pub enum Command {
     Convert(ConvertArgs),
     /// Every range of the devices with its owner
     Fsmap(FsmapArgs),
+    /// The realtime section: geometry, use, what is wrong; bitmap, summary, groups, free runs, owners
+    Rt(RtArgs),
     /// Who owns a byte, sector or block
     Owner(OwnerArgs),
 }
@@ -206,6 +209,8 @@ A version is an upstream release: 5.4 is the first of its series, 5.4.302 that o
 
   xfsinspect preflight disk.img
   xfsinspect preflight /dev/md2 --rtdev /dev/md3 --kernel 3.2.22
+  xfsinspect preflight disk.img --stream 5700000:20:3 --deadline-ms 50
+  xfsinspect preflight disk.img --enable-rt 2t:1m
   xfsinspect preflight disk.img --kernel 6.18 --kconfig /boot/config-6.18.2 --logical-sector 4096")]
 pub struct PreflightArgs {
     /// Image, block device, or mount point
@@ -217,6 +222,18 @@ pub struct PreflightArgs {
     /// How the kernel is built: a /boot/config-VERSION or .config
     #[arg(long, value_name = "FILE")]
     pub kconfig: Option<PathBuf>,
+    /// Look at the superblock and the AG headers only: what inodes, extents and btrees decide stays open
+    #[arg(long)]
+    pub quick: bool,
+    /// Advice for recording: frames of so many bytes, so many a second, in COUNT streams (default 1), instead of kernels
+    #[arg(long, value_name = "BYTES:FPS[:COUNT]")]
+    pub stream: Option<String>,
+    /// Milliseconds within which a frame of --stream must be written (default: the time between two)
+    #[arg(long, value_name = "N", requires = "stream")]
+    pub deadline_ms: Option<u64>,
+    /// What adding a realtime section of this size would do (extents of EXTSZ bytes), instead of kernels
+    #[arg(long, value_name = "SIZE[:EXTSZ]")]
+    pub enable_rt: Option<String>,
     /// Logical sector of the device the image will lie on, in bytes
     #[arg(long, value_name = "BYTES", value_parser = number)]
     pub logical_sector: Option<u64>,

@@ -19,6 +19,7 @@ mod object;
 mod owner;
 mod preflight;
 mod quota;
+mod rt;
 mod session;
 mod show;
 mod stat;
@@ -61,6 +62,7 @@ pub fn main() -> ExitCode {
         Command::Quota(quota) => quota::run(&mut session, quota),
         Command::Convert(convert) => convert::run(&mut session, convert),
         Command::Fsmap(fsmap) => fsmap::run(&mut session, fsmap),
+        Command::Rt(rt) => rt::run(&mut session, rt),
         Command::Owner(owner) => owner::run(&mut session, owner),
     };
     if let Err(error) = result {

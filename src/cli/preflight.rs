@@ -1,12 +1,14 @@
 //! `preflight`: what kernels, boot loaders and tools do with an image.
 
-use super::args::PreflightArgs;
+use super::args::{PreflightArgs, number};
 use super::journal;
 use super::session::{Outcome, Session};
 use super::target::{self, Target, shown};
 use crate::error::{Error, Result};
-use crate::hazard::{Asked, Config, Evaluation, Facts, KERNELS, Kernel, LogState, Mount, Severity};
-use crate::report::{preflight, preflight_json};
+use crate::hazard::enable::enable;
+use crate::hazard::stream::{Workload, advise};
+use crate::hazard::{Asked, Config, Deep, Evaluation, Facts, KERNELS, Kernel, LogState, Mount, Severity};
+use crate::report::{preflight, preflight_json, stream};
 use crate::walk::log::Log;
 use std::path::Path;
 
@@ -19,10 +21,18 @@ pub fn run(session: &mut Session, args: &PreflightArgs) -> Result<()> {
     let kernels = kernels(&args.kernels, config.as_ref())?;
     let sector = args.logical_sector.map(sector).transpose()?;
     let target = target::open(session, &args.target)?;
-    let facts = Facts::new(
+    let mut facts = Facts::new(
         &target.volume,
         Asked { logical_sector: sector.or(target.logical_sector), log: log_state(&target), headers: true },
     );
+    let planned = plans(session, args, &target, &facts)?;
+    if planned && args.kernels.is_empty() {
+        target.close(session);
+        return Ok(());
+    }
+    if !args.quick {
+        facts.deep = Some(Deep::read(&target.volume));
+    }
     let evaluation = Evaluation::new(&facts);
     let asked = !args.kernels.is_empty();
     for verdict in kernels.iter().map(|kernel| evaluation.verdict(kernel)).filter(|_| asked) {
@@ -50,6 +60,36 @@ pub fn run(session: &mut Session, args: &PreflightArgs) -> Result<()> {
     }
     target.close(session);
     Ok(())
+}
+
+/// Answers about a workload and about a section to be added, where they were asked for.
+fn plans(session: &mut Session, args: &PreflightArgs, target: &Target, facts: &Facts) -> Result<bool> {
+    if let Some(text) = &args.stream {
+        let workload = Workload::parse(text, number).map_err(|why| Error::request(format!("--stream {why}")))?;
+        if args.deadline_ms == Some(0) {
+            return Err(Error::request("--deadline-ms 0: expected 1 or more"));
+        }
+        let advice = advise(facts, Workload { deadline_ms: args.deadline_ms, ..workload });
+        if session.common.json {
+            session.print_json(stream::advice_json(&target.name, &advice));
+        } else {
+            session.print(&stream::advice_text(&target.name, &advice));
+        }
+    }
+    if let Some(text) = &args.enable_rt {
+        let (bytes, extent) = text.split_once(':').map_or((text.as_str(), None), |(size, unit)| (size, Some(unit)));
+        let number = |text: &str| number(text).map_err(|why| Error::request(format!("--enable-rt {why}")));
+        let enabled = enable(facts, number(bytes)?, extent.map(number).transpose()?);
+        if !enabled.possible() {
+            session.outcome(Outcome::Findings);
+        }
+        if session.common.json {
+            session.print_json(stream::enable_json(&target.name, &enabled));
+        } else {
+            session.print(&stream::enable_text(&target.name, &enabled));
+        }
+    }
+    Ok(args.stream.is_some() || args.enable_rt.is_some())
 }
 
 /// State of the journal, as hazards take it.

@@ -98,6 +98,8 @@ pub struct Facts {
     pub log: LogState,
     /// The AG headers, or why they were not looked at.
     pub headers: Result<Headers, String>,
+    /// Inodes, extents and btrees, where they were looked at.
+    pub deep: Option<super::Deep>,
 }
 
 impl Facts {
@@ -136,6 +138,7 @@ impl Facts {
             logical_sector: asked.logical_sector,
             log: asked.log,
             headers: Err("AG headers were not asked for".into()),
+            deep: None,
             sb,
         };
         facts.headers = if !asked.headers {

@@ -6,6 +6,8 @@
 //! which dangers are left in the modes that work.
 
 mod boot;
+mod deep;
+pub mod enable;
 mod facts;
 mod features;
 mod geometry;
@@ -16,9 +18,11 @@ mod minlog;
 mod nullderef;
 mod realtime;
 mod sanity;
+pub mod stream;
 mod unseen;
 
-pub use facts::{Asked, Facts, Headers, LogState};
+pub use deep::{Deep, Met, arithmetic};
+pub use facts::{Asked, Facts, Fault, Headers, LogState};
 pub use kernel::{Config, Kernel, Stable, Version};
 pub use minlog::minimum_log_blocks;
 pub use nullderef::{Lookup, lookup};

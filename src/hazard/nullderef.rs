@@ -6,7 +6,7 @@
 //! of the realtime section against that of the data section plays no part, nor do stripe unit, width or extent size.
 
 use super::kernel::{ALWAYS, NEVER, since, v, v26};
-use super::{About, Answer, Confidence, Facts, Kernel, Modes, Row, danger, effect, refuse};
+use super::{About, Answer, Confidence, Facts, Kernel, Modes, Row, danger, effect, note, refuse};
 use super::{Effect, Severity};
 
 /// What a lookup of a block number does in kernels 2.6.37 to 3.7.
@@ -45,6 +45,23 @@ fn hole_oops(f: &Facts, kernel: &Kernel) -> bool {
     lookup(fsb, f.sb.agblklog, f.sb.agblocks, f.sb.agcount.0).is_some_and(|l| l.oops)
 }
 
+/// Is the last extent known to be in use?
+fn latent(f: &Facts, _: &Kernel) -> bool {
+    f.deep.as_ref().is_some_and(|deep| deep.tail == Some(0))
+}
+
+/// Armed or latent: whether the last extent is free.
+fn tail(f: &Facts) -> String {
+    match f.deep.as_ref().map(|deep| deep.tail) {
+        Some(Some(0)) => "; latent: the last extent is in use, deleting what lies there arms it".to_owned(),
+        Some(Some(n)) => {
+            format!("; armed: the last {n} extents are free, a request for more than is left there reaches the end")
+        }
+        Some(None) => "; armed or latent is not known: the end of the bitmap cannot be read".to_owned(),
+        None => String::new(),
+    }
+}
+
 fn bitmap_end(f: &Facts) -> Answer {
     let (bits, extents) = (f.bits_per_block(), f.sb.rextents.0);
     let exact = f.classic_rt() && extents > 0 && extents.checked_rem(bits) == Some(0);
@@ -62,12 +79,13 @@ fn bitmap_end(f: &Facts) -> Answer {
             crate::hazard::geometry::size(unit),
             hole(NULL),
             hole(HOLE)
-        )
+        ) + &tail(f)
     })
 }
 
 const END_FIXED_EARLY: &[super::Stable] = &[since(4, 4, 241), since(4, 9, 241), since(4, 14, 203)];
 const END_FIXED: &[super::Stable] = &[since(4, 19, 153), since(5, 4, 73), since(5, 8, 17), since(5, 9, 2)];
+const LATENT: &str = "latent: the last extent is in use; once the file that ends there is deleted, a request that reaches the end oopses or fails";
 const OOPS: &str = "the block behind the bitmap is looked up in an AG that does not exist: null pointer oops in _xfs_buf_find, the machine stops writing";
 const EIO: &str = "the block behind the bitmap is read past the end of the device: EIO to the writer, shutdown if the transaction had changed something";
 
@@ -76,8 +94,9 @@ pub(super) const NEEDS_RT_INODES: &str =
     "not looked at yet: the extents of the realtime bitmap and summary inodes decide";
 const NEEDS_EXTENTS: &str = "not looked at yet: the extents of every file decide";
 
-fn needs_rt_inodes(f: &Facts) -> Answer {
-    if f.classic_rt() { Answer::Unknown(NEEDS_RT_INODES.into()) } else { Answer::No }
+/// The answer of a condition on the bitmap and summary inodes of a classic section.
+pub(super) fn rt_inodes(f: &Facts, which: impl FnOnce(&super::Deep) -> &super::Met) -> Answer {
+    if f.classic_rt() { f.deep(NEEDS_RT_INODES, which) } else { Answer::No }
 }
 
 const FILE_BEYOND: &[Effect] = &[
@@ -135,6 +154,8 @@ pub(super) const ROWS: &[Row] = &[
         title: "the realtime bitmap fills its last block exactly",
         test: bitmap_end,
         effects: &[
+            note(ALWAYS, v(4, 18), LATENT).fixed(END_FIXED_EARLY).only(latent),
+            note(v(4, 18), v(5, 10), LATENT).fixed(END_FIXED).only(latent),
             danger(v26(37), v(3, 8), OOPS).fixed(&[since(3, 7, 6)]).only(hole_oops),
             danger(v26(37), v(3, 8), EIO).fixed(&[since(3, 7, 6)]),
             danger(ALWAYS, v26(37), "the block behind the bitmap is read as block -1: EIO to the writer"),
@@ -146,8 +167,8 @@ pub(super) const ROWS: &[Row] = &[
         explanation: "The realtime allocator does not shorten a request to the end of the section: while it checks the last run of \
             free extents it fetches the next bitmap block, and when the number of extents is a multiple of the bits in a \
             block there is none. It takes a request for more than one realtime extent that begins in that last run (direct \
-            writes, fallocate, an extent size hint), and the last extent must be free: whether it is now, only the bitmap \
-            tells, so this says can, not will; deleting the file at the end arms it again.",
+            writes, fallocate, an extent size hint), and the last extent must be free (armed); while \
+            it is in use (latent), deleting the file at the end arms it. Even armed it says can, not will.",
         advice: "Use 5.10 or later (or a stable release with the fix); or make the section at least one extent longer or \
             shorter, so that it is no multiple of 8 x blocksize x extent size.",
         source: "fs/xfs/xfs_rtalloc.c:xfs_rtcheck_range, xfs_rtallocate_extent_block (3.2.71, 2.6.36, 4.17.0, 4.19.40); fixed by 2a6ca4baed62 (5.10); stable releases from changelogs and review rounds",
@@ -179,7 +200,7 @@ pub(super) const ROWS: &[Row] = &[
         refs: "P2, RT-13",
         about: About::Kernel,
         title: "hole in the realtime bitmap or summary file",
-        test: needs_rt_inodes,
+        test: |f| rt_inodes(f, |deep| &deep.rt_hole),
         effects: &[
             danger(v26(37), v(3, 8), OOPS_HOLE).fixed(&[since(3, 7, 6)]).only(hole_oops),
             danger(ALWAYS, v(4, 18), "the missing block is read past the end of the device or refused: EIO to whoever allocates or frees realtime space"),
@@ -199,7 +220,7 @@ pub(super) const ROWS: &[Row] = &[
         refs: "P3",
         about: About::Kernel,
         title: "the realtime bitmap or summary file has a block outside the data section",
-        test: needs_rt_inodes,
+        test: |f| rt_inodes(f, |deep| &deep.rt_outside),
         effects: &[
             danger(v26(37), v(3, 8), "null pointer oops in _xfs_buf_find where the block number leads to an AG that does not exist").fixed(&[since(3, 7, 6)]),
             danger(ALWAYS, v(4, 17), "the block cannot be read: EIO to whoever allocates or frees realtime space"),
@@ -216,7 +237,7 @@ pub(super) const ROWS: &[Row] = &[
         refs: "P5",
         about: About::Kernel,
         title: "a realtime file has an extent beyond the section",
-        test: |f| if f.rt() { Answer::Unknown(NEEDS_EXTENTS.into()) } else { Answer::No },
+        test: |f| if f.rt() { f.deep(NEEDS_EXTENTS, |deep| &deep.file_outside) } else { Answer::No },
         effects: FILE_BEYOND,
         explanation: "Truncating or deleting such a file walks the bitmap beyond its end, as rt-bitmap-end-scan does.",
         advice: "xfs_repair; copy the file first, reading it is safe.",
@@ -229,7 +250,7 @@ pub(super) const ROWS: &[Row] = &[
         refs: "P6",
         about: About::Kernel,
         title: "a directory, attribute, symlink or quota block lies outside the AGs",
-        test: |_| Answer::Unknown(NEEDS_EXTENTS.into()),
+        test: |f| f.deep(NEEDS_EXTENTS, |deep| &deep.metadata_outside),
         effects: &OUTSIDE,
         explanation: "Looking up a name, an attribute or a quota record follows the extent of its inode; outside the AGs it meets the \
             same missing AG as rt-uninitialised-nmap.",
@@ -243,7 +264,7 @@ pub(super) const ROWS: &[Row] = &[
         refs: "P7",
         about: About::Kernel,
         title: "a btree pointer leads outside its AG",
-        test: |_| Answer::Unknown("not looked at yet: the blocks of the btrees decide".into()),
+        test: |f| f.deep("not looked at yet: the blocks of the btrees decide", |deep| &deep.pointer_outside),
         effects: &OUTSIDE,
         explanation: "As metadata-block-outside, for the blocks of free space, inode and extent btrees.",
         advice: "Run check; xfs_repair rebuilds the btrees.",

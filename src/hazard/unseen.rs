@@ -1,10 +1,10 @@
 //! Rows that the superblock and the AG headers do not decide: they need inodes, extents or directories, or no image
-//! decides them at all. They answer "not looked at" or say why, never that all is well.
+//! decides them at all. Where those were not looked at they answer so, or say why, never that all is well.
 //!
-//! To decide one, give [`super::Facts`] what its walk found and test that here.
+//! To decide one, give [`super::Deep`] what its walk found and test that here.
 
 use super::kernel::{ALWAYS, NEVER, by, since, v};
-use super::nullderef::NEEDS_RT_INODES;
+use super::nullderef::rt_inodes;
 use super::{About, Answer, Confidence, Facts, Row, danger, note, refuse};
 
 const INODES: &str = "not looked at yet: every inode decides";
@@ -13,11 +13,8 @@ const DIRECTORIES: &str = "not looked at yet: the directories decide";
 fn unless(decided: bool, why: &str) -> Answer {
     if decided { Answer::No } else { Answer::Unknown(why.into()) }
 }
-fn rt_files(f: &Facts) -> Answer {
-    unless(!f.rt(), INODES)
-}
-fn rt_inodes(f: &Facts) -> Answer {
-    unless(!f.classic_rt(), NEEDS_RT_INODES)
+fn rt_files(f: &Facts, which: impl FnOnce(&super::Deep) -> &super::Met) -> Answer {
+    if f.rt() { f.deep(INODES, which) } else { Answer::No }
 }
 
 pub(super) const ROWS: &[Row] = &[
@@ -26,7 +23,7 @@ pub(super) const ROWS: &[Row] = &[
         refs: "RT-06, C34",
         about: About::Kernel,
         title: "a realtime file, but no realtime section",
-        test: |f| unless(f.rt(), INODES),
+        test: |f| if f.rt() { Answer::No } else { f.deep(INODES, |deep| &deep.flag_without_section) },
         effects: &[danger(ALWAYS, NEVER, "mounts; the file cannot be opened: EFSCORRUPTED (Structure needs cleaning)")],
         explanation: "An inode with the realtime flag on a file system without the section fails its checks when it is loaded. The null dereference \
             of CVE-2017-14340 cannot come from such an inode, only from a flag that a directory hands down (rtinherit-without-rt).",
@@ -40,7 +37,7 @@ pub(super) const ROWS: &[Row] = &[
         refs: "RT-05",
         about: About::Kernel,
         title: "a directory hands down the realtime flag, but there is no realtime section",
-        test: |f| unless(f.rt(), DIRECTORIES),
+        test: |f| if f.rt() { Answer::No } else { f.deep(DIRECTORIES, |deep| &deep.inherit_without_section) },
         effects: &[
             danger(
                 ALWAYS,
@@ -66,7 +63,7 @@ pub(super) const ROWS: &[Row] = &[
         refs: "RT-14",
         about: About::Kernel,
         title: "size of the bitmap or summary inode",
-        test: rt_inodes,
+        test: |f| rt_inodes(f, |deep| &deep.rt_size),
         effects: &[note(ALWAYS, NEVER, "mounts; scrub and repair complain")],
         explanation: "The sizes are not tested at mount.",
         advice: "xfs_repair.",
@@ -79,7 +76,7 @@ pub(super) const ROWS: &[Row] = &[
         refs: "RT-18",
         about: About::Kernel,
         title: "a directory hands down an extent size that is no multiple of the realtime extent",
-        test: |f| unless(!f.rt(), DIRECTORIES),
+        test: |f| if f.rt() { f.deep(DIRECTORIES, |deep| &deep.inherit_extsize) } else { Answer::No },
         effects: &[danger(v(4, 18), v(5, 13), "a new realtime file gets a hint that its own check refuses: shutdown")],
         explanation: "The check of hints came with 4.18; from 5.13 on a hint that does not fit is not handed down. 5.10.y is affected as far as seen \
             (5.10.223). The root directory may get such a hint when the section is grown, until 6.11 (6.1.142).",
@@ -93,7 +90,7 @@ pub(super) const ROWS: &[Row] = &[
         refs: "RT-19",
         about: About::Kernel,
         title: "a realtime file with an extent size hint that is no multiple of the realtime extent",
-        test: rt_files,
+        test: |f| rt_files(f, |deep| &deep.file_extsize),
         effects: &[
             danger(v(4, 18), NEVER, "the file cannot be opened: EFSCORRUPTED"),
             note(ALWAYS, v(4, 18), "tolerated"),
@@ -109,7 +106,7 @@ pub(super) const ROWS: &[Row] = &[
         refs: "RT-20",
         about: About::Kernel,
         title: "a realtime file with the shared flag",
-        test: rt_files,
+        test: |f| rt_files(f, |deep| &deep.shared_flag),
         effects: &[danger(
             v(4, 9),
             NEVER,
@@ -126,7 +123,7 @@ pub(super) const ROWS: &[Row] = &[
         refs: "RT-27",
         about: About::Kernel,
         title: "a realtime file with an extent that does not begin at a realtime extent",
-        test: rt_files,
+        test: |f| rt_files(f, |deep| &deep.unaligned),
         effects: &[note(
             ALWAYS,
             NEVER,
@@ -238,7 +235,7 @@ pub(super) const ROWS: &[Row] = &[
         refs: "RT-26",
         about: About::Tools,
         title: "access time of the realtime bitmap inode",
-        test: rt_inodes,
+        test: |f| rt_inodes(f, |deep| &deep.sequence),
         effects: &[note(ALWAYS, NEVER, "a tool that prints it as a date prints nonsense")],
         explanation: "With the flag newrtbm set, as mkfs sets it, the seconds count realtime files made so far: they spread the files over the section.",
         advice: "Nothing.",

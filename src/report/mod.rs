@@ -2,10 +2,10 @@
 
 #[cfg(feature = "cli")]
 pub mod bmap;
+pub mod check;
 pub mod convert;
 #[cfg(feature = "cli")]
 pub mod entry;
-pub mod check;
 pub mod explain;
 #[cfg(feature = "cli")]
 pub mod fsmap;
@@ -22,7 +22,11 @@ pub mod preflight;
 pub mod preflight_json;
 pub mod print;
 pub mod raw;
+#[cfg(feature = "cli")]
+pub mod rt;
 pub mod select;
+#[cfg(feature = "cli")]
+pub mod stream;
 pub mod text;
 pub mod value;
 mod wrap;

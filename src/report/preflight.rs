@@ -366,7 +366,11 @@ fn realtime(out: &mut String, evaluation: &Evaluation<'_>) {
         };
         let _ = writeln!(out, "Realtime section: {state}");
         out.push_str(&wrapped(&section(f), WIDTH, "  ", "    "));
-        let _ = writeln!(out, "  the bitmap and summary themselves, and realtime files, were not looked at");
+        let seen = match &f.deep {
+            Some(_) => "whether bitmap, summary and files agree is what the command rt tells",
+            None => "the bitmap and summary themselves, and realtime files, were not looked at",
+        };
+        let _ = writeln!(out, "  {seen}");
     }
     for text in bad {
         out.push_str(&wrapped(&text, WIDTH, "  ", "    "));

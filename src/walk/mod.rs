@@ -18,6 +18,7 @@
 //! | [`tree`] | a directory | everything below it, with paths |
 //! | [`paths`] | an inode | its paths |
 //! | [`metadir`] | a name | files of the metadata directory |
+//! | [`rt`] | the superblock | bitmap, summary, files and btrees of the realtime section |
 //! | [`shared`] | an extent | which of its blocks are shared |
 //! | [`free`] | an AG, the realtime section | free extents |
 //! | [`frag`] | an AG | extents of its files, against the fewest possible |
@@ -47,6 +48,7 @@ pub mod owner;
 pub mod parallel;
 pub mod paths;
 pub mod quota;
+pub mod rt;
 pub mod shared;
 pub mod symlink;
 pub mod tree;

@@ -12,6 +12,7 @@ mod common;
 mod images;
 mod ours;
 mod ranges;
+mod realtime;
 mod right;
 
 use images::Image;
@@ -31,6 +32,8 @@ const KINDS: [(&str, Ours, Right); 7] = [
     ("bmap", ours::tables, right::tables),
     ("fsmap", ranges::ours, ranges::right),
     ("fsmap-table", ranges::our_table, ranges::right_table),
+    ("rtfree", realtime::free, realtime::right_free),
+    ("rtmap", realtime::owners, realtime::right_owners),
 ];
 
 fn table() -> PathBuf {

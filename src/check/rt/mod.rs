@@ -1,0 +1,315 @@
+//! Is the realtime section sound? Its files, what they say is free, who owns what, and whether the devices belong.
+//!
+//! | step | what | file |
+//! |---|---|---|
+//! | 1 | do the devices belong: size, realtime superblock | [`devices`] |
+//! | 2 | group by group: bitmap and summary, their inodes and blocks, one against the other | [`group`] |
+//! | 3 | every inode once: flags and hints, extents of realtime files | [`files`] |
+//! | 4 | who owns what: bitmap against files, reverse mappings and shared extents against files | [`space`], [`btrees`] |
+//!
+//! All of it streams: bitmaps pass through in pieces of 2 MiB, extents of files in windows of a million.
+//! The rules are in [`rules`].
+
+pub mod btrees;
+pub mod devices;
+pub mod files;
+pub mod group;
+pub mod rules;
+pub mod space;
+
+use super::finding::{Class, Finding, RuleInfo};
+use crate::error::{Error, Place};
+use crate::format::rtbitmap::ByteOrder;
+use crate::geometry::Realtime;
+use crate::units::{Device, RgNumber};
+use crate::walk::Walk;
+use crate::walk::rt::{self, Sizes};
+use std::collections::BTreeMap;
+use std::fmt::Display;
+
+pub use crate::walk::rt::Group;
+pub use crate::walk::rt::bitmap::Run;
+pub use crate::walk::rt::files::Owned;
+pub use crate::walk::rt::summary::{Cell, Histogram, Told};
+
+/// Findings of one rule that are handed on; the rest is counted.
+const KEPT_PER_RULE: u64 = 200;
+
+/// Where findings go.
+pub struct Sink<'s> {
+    out: &'s mut dyn FnMut(Finding),
+    by_rule: BTreeMap<&'static str, u64>,
+    /// Does the log hold changes that were not made yet?
+    dirty: bool,
+    /// Disagreements that recovery of the log may explain, and which are no findings therefore.
+    pub explained: u64,
+}
+
+impl<'s> Sink<'s> {
+    /// Hands findings on to `out`. With a dirty log one structure may be ahead of another: that is counted, not raised.
+    pub fn new(dirty: bool, out: &'s mut dyn FnMut(Finding)) -> Self {
+        Self { out, by_rule: BTreeMap::new(), dirty, explained: 0 }
+    }
+
+    /// Raises a rule.
+    pub fn raise(&mut self, rule: &'static RuleInfo, place: Place, found: impl Display, expected: impl Display) {
+        if self.dirty && rule.class == Class::XCorrupt {
+            self.explained = self.explained.saturating_add(1);
+            return;
+        }
+        let count = self.by_rule.entry(rule.id).or_insert(0);
+        *count = count.saturating_add(1);
+        if *count <= KEPT_PER_RULE {
+            let place = if place.field.is_none() { place.field(rule.field) } else { place };
+            (self.out)(Finding::new(rule, place, found, expected));
+        }
+    }
+
+    /// Raises `damaged` for damage and `unreadable` for bytes that could not be read.
+    pub fn error(&mut self, damaged: &'static RuleInfo, unreadable: &'static RuleInfo, error: &Error) {
+        match error {
+            Error::Corrupt { place, what, found, expected } => {
+                self.raise(damaged, (**place).clone(), format_args!("{found} ({what})"), expected);
+            }
+            Error::Io { place, source } => self.raise(unreadable, (**place).clone(), source, "readable bytes"),
+            Error::Unsupported { place, what } => {
+                self.raise(unreadable, (**place).clone(), what, "something this program knows");
+            }
+            other => {
+                let place = Place::new(Device::Data, crate::units::ByteOffset(0), 0, "realtime section");
+                self.raise(unreadable, place, other, "something readable");
+            }
+        }
+    }
+
+    /// Findings of rules that were raised more often than they were handed on, with how often.
+    pub fn suppressed(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        self.by_rule.iter().filter(|(_, n)| **n > KEPT_PER_RULE).map(|(id, n)| (*id, n.saturating_sub(KEPT_PER_RULE)))
+    }
+
+    /// How often a rule was raised.
+    pub fn count(&self, rule: &RuleInfo) -> u64 {
+        self.by_rule.get(rule.id).copied().unwrap_or(0)
+    }
+}
+
+impl std::fmt::Debug for Sink<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Sink {:?}", self.by_rule)
+    }
+}
+
+/// In what order the words of a classic section are, and why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// With realtime groups words are always big-endian.
+    Groups,
+    /// Bitmap and summary agree in this order only.
+    Agrees(ByteOrder),
+    /// They agree in either order, or differ in both: this is the usual one.
+    Assumed(ByteOrder),
+}
+
+impl Order {
+    /// The order.
+    pub const fn order(self) -> ByteOrder {
+        match self {
+            Self::Groups => ByteOrder::Big,
+            Self::Agrees(order) | Self::Assumed(order) => order,
+        }
+    }
+}
+
+/// What is known of the section before anything is compared.
+#[derive(Clone, Debug)]
+pub struct Section<'a> {
+    /// The walk.
+    pub walk: &'a Walk<'a>,
+    /// The section.
+    pub rt: &'a Realtime,
+    /// Sizes of bitmap and summary.
+    pub sizes: Sizes,
+    /// Byte order of their words.
+    pub order: Order,
+}
+
+impl<'a> Section<'a> {
+    /// The section of a file system; `None` where it has none.
+    pub fn new(walk: &'a Walk<'a>) -> Option<Self> {
+        let rt = walk.geometry().realtime.as_ref()?;
+        let sizes = rt::sizes(walk, rt);
+        let mut section = Self { walk, rt, sizes, order: Order::Groups };
+        if rt.groups.is_none() {
+            section.order = group::find_order(&section);
+        }
+        Some(section)
+    }
+
+    /// Its groups, in order; one where there are no groups. Ends when the budget of steps does.
+    pub fn groups(&self) -> impl Iterator<Item = Group> + '_ {
+        (0..rt::count(self.rt))
+            .take_while(|_| self.walk.step(1).is_ok())
+            .map_while(|number| rt::group(self.rt, RgNumber(number)))
+    }
+
+    /// Has it bitmaps? Zoned sections have none.
+    pub fn has_bitmap(&self) -> bool {
+        !self.walk.context().features.has_zoned()
+    }
+
+    /// Has it reverse mappings?
+    pub fn has_rmap(&self) -> bool {
+        self.rt.groups.is_some() && self.walk.context().features.has_rmapbt()
+    }
+
+    /// Can its files share extents?
+    pub fn has_reflink(&self) -> bool {
+        self.rt.groups.is_some() && self.walk.context().features.has_reflink()
+    }
+
+    /// Does a realtime superblock take the first extent (`xfs_has_rtsb`)?
+    pub fn has_superblock(&self) -> bool {
+        self.rt.groups.is_some() && !self.walk.context().features.has_zoned()
+    }
+
+    /// The place of realtime blocks on their device.
+    pub fn place(&self, block: u64, blocks: u64, name: impl Into<String>) -> Place {
+        let geometry = self.walk.geometry();
+        let at = geometry.rt_block_byte(crate::units::RtBlock(block));
+        let (device, byte) = at.unwrap_or((self.rt.device, crate::units::ByteOffset(0)));
+        Place::new(device, byte, blocks.saturating_mul(geometry.block_size()), name)
+    }
+}
+
+/// Free and used over the whole section.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Realtime extents.
+    pub extents: u64,
+    /// Free ones.
+    pub free: u64,
+    /// Those of which nothing is known.
+    pub unknown: u64,
+    /// Free runs.
+    pub runs: u64,
+    /// Longest free run.
+    pub longest: u64,
+    /// Is the last extent of the section free: the run that ends there.
+    pub last_run: u64,
+    /// Bits set behind the last extent.
+    pub beyond: u64,
+    /// Free runs by power of two.
+    pub histogram: Histogram,
+    /// Words of the summary that differ from the bitmap.
+    pub differ: u64,
+    /// Were all parts of bitmap and summary there?
+    pub complete: bool,
+    /// Zones that are empty, open, full, as far as the disk tells.
+    pub zones: [u64; 3],
+    /// Blocks in use in zones.
+    pub zone_blocks: u64,
+}
+
+/// What to look at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Depth {
+    /// Bitmaps and summaries.
+    Bitmaps,
+    /// Inodes and btrees, too.
+    Everything,
+}
+
+/// Receives what is seen on the way. All in the order of the section.
+pub trait Observer {
+    /// A run of extents of a group, by the bitmap.
+    fn run(&mut self, _group: &Group, _run: Run) {}
+    /// A word of a summary.
+    fn summary(&mut self, _group: &Group, _told: &Told) {}
+    /// A group, once it was looked at.
+    fn group(&mut self, _report: &group::Report) {}
+    /// A piece of the section and its owner.
+    fn piece(&mut self, _group: &Group, _piece: &space::Piece) {}
+}
+
+/// Looks at nothing.
+#[derive(Debug)]
+pub struct Unobserved;
+
+impl Observer for Unobserved {}
+
+/// What a look at the section gave.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// Byte order of bitmap and summary.
+    pub order: Order,
+    /// Sizes of bitmap and summary as they must be.
+    pub sizes: Sizes,
+    /// Free and used.
+    pub totals: Totals,
+    /// Its files, where inodes were looked at.
+    pub files: Option<files::Totals>,
+}
+
+/// Looks at the realtime section of a file system. Where there is none, only inodes that speak of one are looked for,
+/// and `None` comes back.
+///
+/// Memory: 4 MiB, and with [`Depth::Everything`] 40 bytes for each extent of a realtime file, up to 2 million, the
+/// records of one realtime group, and what a walk over inodes takes.
+pub fn check(walk: &Walk<'_>, depth: Depth, observer: &mut dyn Observer, sink: &mut Sink<'_>) -> Option<Report> {
+    devices::check(walk, sink);
+    let Some(section) = Section::new(walk) else {
+        if depth == Depth::Everything {
+            files::without_section(walk, sink);
+        }
+        return None;
+    };
+    let mut totals = Totals { complete: true, ..Totals::default() };
+    let mut absent = 0u32;
+    for group in section.groups() {
+        let report = group::check(&section, &group, observer, sink);
+        totals.add(&report);
+        observer.group(&report);
+        absent = if report.is_absent() { absent.saturating_add(1) } else { 0 };
+        if absent >= 64 {
+            // No sound file system is like that: a count of groups that is nothing but damage.
+            totals.complete = false;
+            break;
+        }
+    }
+    totals.check(&section, sink);
+    let files = (depth == Depth::Everything).then(|| space::check(&section, observer, sink));
+    Some(Report { order: section.order, sizes: section.sizes, totals, files })
+}
+
+impl Totals {
+    fn add(&mut self, report: &group::Report) {
+        let count = report.count;
+        self.extents = self.extents.saturating_add(report.group.extents);
+        self.free = self.free.saturating_add(count.free);
+        self.unknown = self.unknown.saturating_add(count.unknown);
+        self.runs = self.runs.saturating_add(count.runs);
+        self.longest = self.longest.max(count.longest);
+        self.last_run = count.last_run;
+        self.beyond = self.beyond.saturating_add(count.beyond);
+        self.histogram.merge(&report.histogram);
+        self.differ = self.differ.saturating_add(report.differ);
+        self.complete &= report.complete;
+        if let Some(zone) = &report.zone {
+            let at = ["empty", "open", "full"].iter().position(|name| *name == zone.state());
+            if let Some(n) = at.and_then(|at| self.zones.get_mut(at)) {
+                *n = n.saturating_add(1);
+            }
+            self.zone_blocks = self.zone_blocks.saturating_add(zone.used);
+        }
+    }
+
+    /// The superblock's count against the bitmap's.
+    fn check(&self, section: &Section<'_>, sink: &mut Sink<'_>) {
+        let sb = section.walk.volume().superblock();
+        if !section.has_bitmap() || !self.complete || sb.frextents == self.free {
+            return;
+        }
+        let place = Place::new(Device::Data, crate::units::ByteOffset(0), 512, "sb 0");
+        sink.raise(rules::FREE_COUNT, place, sb.frextents, format_args!("{}, as the bitmap has", self.free));
+    }
+}

@@ -1,0 +1,213 @@
+//! The null dereference of old kernels, predicate by predicate, and what else inodes and maps decide:
+//! `testimages/rt/predicates` has an image for each. None fires on an image that is sound.
+
+#[allow(dead_code)]
+#[path = "../common/cases.rs"]
+pub mod cases;
+
+use crate::common;
+use crate::patch::Image;
+use cases::make;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use xfsinspect::format::btree_block::Shape;
+use xfsinspect::format::{bmbt, bnobt};
+use xfsinspect::hazard::{Answer, Asked, Deep, Evaluation, Facts, Kernel, LogState, Severity, arithmetic};
+use xfsinspect::units::Device;
+use xfsinspect::volume::Volume;
+use xfsinspect::walk::Walk;
+use xfsinspect::walk::btree::{At, Blocks, Root};
+
+/// The rows that a walk decides.
+const ROWS: [&str; 13] = [
+    "rt-inode-fork-hole",
+    "rt-inode-block-outside",
+    "rt-file-extent-outside",
+    "metadata-block-outside",
+    "btree-pointer-outside",
+    "rt-inode-size",
+    "rt-extsize-inherit",
+    "rt-file-extsize",
+    "rt-reflinked-file",
+    "rt-extent-unaligned",
+    "rtinherit-without-rt",
+    "rt-flag-without-device",
+    "rt-bitmap-end-scan",
+];
+
+fn facts(volume: &Volume) -> Facts {
+    let mut facts = Facts::new(volume, Asked { logical_sector: Some(512), log: LogState::Clean, headers: true });
+    facts.deep = Some(Deep::read(volume));
+    facts
+}
+
+fn fired(volume: &Volume) -> BTreeMap<&'static str, String> {
+    let facts = facts(volume);
+    let evaluation = Evaluation::new(&facts);
+    ROWS.into_iter()
+        .filter_map(|id| match evaluation.answer(id).unwrap() {
+            Answer::Yes(evidence) => {
+                assert!(evidence.place.is_some(), "{id} has no place");
+                Some((id, evidence.text.clone()))
+            }
+            _ => None,
+        })
+        .collect()
+}
+
+fn hex(text: &str) -> Vec<u8> {
+    (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap()).collect()
+}
+
+/// The volume of a line.
+fn made(image: &Image, edit: &str) -> Volume {
+    let words: Vec<&str> = edit.split_whitespace().collect();
+    let sb = image.volume.superblock();
+    let number = |word: &str| match word {
+        "rbmino" => sb.rbmino.0,
+        "rsumino" => sb.rsumino.0,
+        "rootino" => sb.rootino.0,
+        word => word.parse().unwrap(),
+    };
+    let geometry = image.volume.geometry();
+    let (byte, length, crc) = match words[0] {
+        "inode" => {
+            let byte = geometry.inode_byte(xfsinspect::units::Ino(number(words[1]))).unwrap().0;
+            (byte, image.volume.context().inode_size as usize, 100)
+        }
+        "agf" => (geometry.ag_header(xfsinspect::units::AgNumber(number(words[1]) as u32), 1).unwrap().0, 512, 216),
+        "bmbt" => {
+            // The first child of the root of an inode's map.
+            let walk = Walk::new(&image.volume);
+            let block = walk.inode(xfsinspect::units::Ino(number(words[1]))).unwrap();
+            let inode = block.inode();
+            let bytes = inode.fork(xfsinspect::format::dinode::Fork::Data).unwrap();
+            let (_, pointer) = bmbt::SHAPE.root(bytes).unwrap().children().next().unwrap();
+            let byte = geometry.block_byte(xfsinspect::units::FsBlock(pointer)).unwrap().0;
+            (byte, geometry.block_size() as usize, bmbt::SHAPE.crc_offset())
+        }
+        other => panic!("{other}"),
+    };
+    image.changed(byte, length, crc, |bytes| {
+        for pair in words[2..].chunks(2) {
+            let (at, new) = (number(pair[0]) as usize, hex(pair[1]));
+            // The extent record whose startblock is one more: its low word gets 2^21 more.
+            if pair[1] == "00000001" && at == 188 {
+                let record = u64::from_be_bytes(bytes[184..192].try_into().unwrap()) + (1 << 21);
+                bytes[184..192].copy_from_slice(&record.to_be_bytes());
+            } else {
+                bytes[at..at + new.len()].copy_from_slice(&new);
+            }
+        }
+    })
+}
+
+#[test]
+fn every_predicate_fires_on_its_image_and_on_no_other() {
+    let text = std::fs::read_to_string(common::images().join("rt/predicates")).unwrap();
+    let mut images: BTreeMap<String, Image> = BTreeMap::new();
+    let mut seen = std::collections::BTreeSet::new();
+    for line in text.lines().filter(|line| !line.starts_with('#') && !line.is_empty()) {
+        let [id, name, edit, recipe] = line.split(" | ").collect::<Vec<_>>()[..] else { panic!("{line}") };
+        assert!(recipe.contains("write"), "{line}");
+        let image = images.entry(name.to_owned()).or_insert_with(|| Image::new(name));
+        assert!(fired(&image.volume).is_empty(), "{name}: {:?}", fired(&image.volume));
+        let found = fired(&made(image, edit));
+        assert!(found.contains_key(id), "{line}: {found:?}");
+        seen.insert(id.to_owned());
+        if ["metadata-block-outside", "btree-pointer-outside", "rt-inode-block-outside"].contains(&id) {
+            assert!(found[id].contains("oops on 2.6.37 to 3.7"), "{line}: {}", found[id]);
+        }
+    }
+    let missing: Vec<_> = ROWS.iter().filter(|id| !seen.contains(**id) && **id != "rt-bitmap-end-scan").collect();
+    assert!(missing.is_empty(), "no image for {missing:?}");
+}
+
+/// A section larger than the data section, odd extent sizes, stripes, realtime groups, zones.
+#[test]
+fn neighbours_do_not_fire() {
+    for name in [
+        "v5-rt-64k",
+        "v5-rt-28k",
+        "v4-rt-256k",
+        "v5-rtgroups",
+        "v5-rtgroups-16k",
+        "v5-zoned",
+        "v5-stripe",
+        "v5-1k-rmap",
+        "v4-512b",
+        "v5-64k",
+        "c53-rt-attached-by-growfs",
+        "c64-rtgroups-64m",
+    ] {
+        let found = fired(&common::volume(name));
+        assert!(found.is_empty(), "{name}: {found:?}");
+        let facts = facts(&common::volume(name));
+        assert_eq!(facts.deep.as_ref().unwrap().unread, None, "{name}");
+    }
+}
+
+/// P1: armed while the last extent is free, latent while it is not, and nothing with spare bits.
+#[test]
+fn the_end_of_the_bitmap_is_armed_or_latent() {
+    let answer = |volume: &Volume| {
+        let facts = facts(volume);
+        let evaluation = Evaluation::new(&facts);
+        let Some(Answer::Yes(evidence)) = evaluation.answer("rt-bitmap-end-scan") else { return None };
+        let verdict = |name: &str| {
+            let kernel = Kernel::parse(name).unwrap();
+            let verdict = evaluation.verdict(&kernel);
+            let all = verdict.reasons.iter().chain(&verdict.notes);
+            all.filter(|a| a.row.id == "rt-bitmap-end-scan").map(|a| a.effect.severity).next()
+        };
+        Some((evidence.text.clone(), verdict("3.4"), verdict("4.14"), verdict("5.4"), verdict("5.10")))
+    };
+    let exact = make("v4-rt-exact");
+    let (text, old, middle, late, fixed) = answer(&exact.volume()).expect("fires");
+    assert!(text.contains("armed: the last 32768 extents are free"), "{text}");
+    let danger = Some(Severity::Danger);
+    assert_eq!((old, middle, late, fixed), (danger, danger, danger, None));
+    // The last bit cleared.
+    let volume = exact.volume();
+    let walk = Walk::new(&volume);
+    let block = walk.inode(volume.superblock().rbmino).unwrap();
+    let mut extents = xfsinspect::walk::extents::extents(&walk, block.inode(), xfsinspect::format::dinode::Fork::Data);
+    let first = extents.next().unwrap().unwrap().startblock;
+    let byte = volume.geometry().block_byte(first).unwrap().0 + volume.geometry().block_size() - 1;
+    let mut data = exact.data.clone();
+    data.put(byte, &[0x7f]);
+    let devices = xfsinspect::volume::Devices::data_only(Arc::new(data));
+    let latent = Volume::open(devices, xfsinspect::volume::Choice::default()).unwrap();
+    let (text, old, middle, late, fixed) = answer(&latent).expect("fires");
+    assert!(text.contains("latent"), "{text}");
+    let note = Some(Severity::Note);
+    assert_eq!((old, middle, late, fixed), (note, note, note, None));
+    assert_eq!(answer(&make("v4-rt-spare").volume()), None);
+}
+
+/// The recorder of the report: 32 AGs of 7380047 blocks. A hole there is an I/O error, garbage is an oops.
+#[test]
+fn the_arithmetic_is_filled_in() {
+    let image = Image::new("v5-rt-64k");
+    let text = arithmetic(&image.volume, 5 << 13);
+    // 4 AGs of 8192 blocks: agblklog 13.
+    assert_eq!(
+        text,
+        "block 40960 >> 13 = AG 5, block 0 of it; 5 * 8192 + 0 = 40960, / 8192 = AG 5: no such AG, there are 4: null \
+         pointer oops on 2.6.37 to 3.7"
+    );
+    assert!(arithmetic(&image.volume, u64::MAX - 1).contains("AG 4294967295: no such AG"));
+}
+
+/// Every child of every sound btree lies within its AG: the walk finds pointers at all.
+#[test]
+fn pointers_are_there() {
+    let image = Image::new("v5-1k-rmap");
+    let walk = Walk::new(&image.volume);
+    let agf = xfsinspect::walk::group::agf(&walk, xfsinspect::units::AgNumber(0), &mut |_| {}).unwrap();
+    let shape: &'static Shape = &bnobt::SHAPE;
+    let root = Root::Ag { ag: xfsinspect::units::AgNumber(0), block: agf.bno_root, levels: agf.bno_level };
+    let mut blocks = Blocks::new(&walk, shape, root);
+    assert!(matches!(blocks.next_block().unwrap().unwrap().at, At::Block(_)));
+    let _ = Device::Data;
+}
