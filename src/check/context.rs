@@ -3,6 +3,7 @@
 
 use super::finding::{Class, Finding, Object, RuleInfo};
 use super::group::Group;
+use super::links::Links;
 use super::owners::OwnerMap;
 use super::raised;
 use crate::error::{Error, Place};
@@ -148,6 +149,8 @@ pub struct Ctx<'a> {
     pub owners: OwnerMap,
     /// Who owns which block of the realtime section: see [`OwnerMap`].
     pub rt_owners: OwnerMap,
+    /// Entries that name an inode, against its link count.
+    pub links: Links,
     /// What is known of the log.
     pub log: LogFacts,
     hooks: Hooks<'a>,
@@ -155,6 +158,7 @@ pub struct Ctx<'a> {
     ahead: Mutex<Ahead>,
     groups: OnceLock<Vec<Group>>,
     unknown: AtomicBool,
+    unjudged: AtomicBool,
     done: AtomicU64,
 }
 
@@ -170,12 +174,14 @@ impl<'a> Ctx<'a> {
             options,
             owners: OwnerMap::default(),
             rt_owners: OwnerMap::default(),
+            links: Links::default(),
             log,
             hooks,
             collected: Mutex::default(),
             ahead: Mutex::default(),
             groups: OnceLock::new(),
             unknown: AtomicBool::new(false),
+            unjudged: AtomicBool::new(false),
             done: AtomicU64::new(0),
         }
     }
@@ -326,6 +332,20 @@ impl<'a> Ctx<'a> {
     /// may be its.
     pub fn owners_unknown(&self) {
         self.unknown.store(true, Ordering::Relaxed);
+    }
+
+    /// Notes that blocks without owner were found and not reported, since some owners are not known.
+    pub fn lost_unjudged(&self) {
+        self.unjudged.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_lost_unjudged(&self) -> bool {
+        self.unjudged.load(Ordering::Relaxed)
+    }
+
+    /// Was damage found in the headers, btrees or space of any AG?
+    pub fn is_any_ag_damaged(&self) -> bool {
+        !lock(&self.collected).ags.is_empty()
     }
 
     /// Do all owners stand in the map?

@@ -12,17 +12,36 @@ raised! { RAISED, structure "sb", fields Superblock;
     /// Free inodes as the inode btrees hold them.
     IFREE: "sb-ifree-mismatch" xcorrupt ifree, "number of free inodes is not what was counted",
         source "scrub/fscounters.c:xchk_fscounters; repair/phase5.c", since "scrub";
+    /// The root directory is the first inode of a chunk, and in use. Without it nothing can be reached by name; xfs_repair
+    /// makes a new one and puts what it finds into lost+found.
+    ROOT: "sb-rootino-not-in-use" xcorrupt rootino, "root inode is not the first of a chunk, in use",
+        source "xfs_mount.c:xfs_mountfs; repair/xfs_repair.c:calc_mkfs", since "2.6";
     /// Free blocks, those of the free lists and free space btrees included. Kernels count anew at a mount after a crash,
     /// not after an unmount: df and allocation are wrong until then.
     FDBLOCKS: "sb-fdblocks-mismatch" xcorrupt fdblocks, "number of free blocks is not what was counted",
         source "scrub/fscounters.c:xchk_fscounters; repair/phase5.c", since "scrub";
 }
 
+/// Rules about counters that xfs_repair counts anew.
+pub const COUNTED: [&str; 3] = [ICOUNT.id, IFREE.id, FDBLOCKS.id];
+
+/// The root directory, against the inode btree.
+pub fn root(ctx: &Ctx<'_>, sb: &Superblock, spot: &Spot) {
+    let Some((ag, agino)) = ctx.geometry().split_inode(sb.rootino) else { return };
+    let Some(group) = ctx.group(ag).filter(|group| group.inobt.is_witness()) else { return };
+    let chunk = group.chunk_of(agino.0);
+    if !chunk.is_some_and(|chunk| chunk.startino == agino && chunk.in_use(0)) {
+        let right = group.chunks.first().and_then(|chunk| ctx.geometry().join_inode(ag, chunk.startino));
+        ctx.raise(ROOT, spot, sb.rootino, right.map_or("an inode in use".to_owned(), |ino| ino.to_string()));
+    }
+}
+
 /// Counters of the primary against the sums over all AGs, as far as those are known.
 pub fn check(ctx: &Ctx<'_>, sb: &Superblock, spot: &Spot) {
     let groups = ctx.groups();
     let complete = u32::try_from(groups.len()) == Ok(ctx.geometry().ag_count);
-    if ctx.is_partial() || !complete {
+    // What is wrong with an AG was said there.
+    if ctx.is_partial() || !complete || ctx.is_any_ag_damaged() {
         return;
     }
     let sum = |value: &dyn Fn(&super::group::Group) -> u64| groups.iter().fold(0u64, |sum, group| sum.saturating_add(value(group)));
@@ -36,13 +55,12 @@ pub fn check(ctx: &Ctx<'_>, sb: &Superblock, spot: &Spot) {
         }
     }
     let known = |group: &super::group::Group| group.bnobt.is_witness() && group.cntbt.complete && group.free_list.is_some();
-    let rmapbt = ctx.context().features.has_rmapbt();
-    if groups.iter().all(|group| known(group) && group.agf_believed) {
+    if groups.iter().all(known) {
         let right = sum(&|group| {
             let trees = group.bnobt.blocks.saturating_add(group.cntbt.blocks).saturating_sub(2);
-            // The blocks of the rmapbt were counted against the AGF: what differs was said there.
-            let rmap = group.agf.as_ref().filter(|_| rmapbt).map_or(0, |agf| u64::from(agf.rmap_blocks.saturating_sub(1)));
-            group.free_blocks.saturating_add(u64::from(group.free_list.unwrap_or(0))).saturating_add(trees).saturating_add(rmap)
+            let rmapbt = group.rmapbt_blocks.get().map_or(0, |blocks| blocks.saturating_sub(1));
+            let list = u64::from(group.free_list.unwrap_or(0));
+            group.free_blocks.saturating_add(list).saturating_add(trees).saturating_add(rmapbt)
         });
         if sb.fdblocks != right {
             ctx.raise(FDBLOCKS, spot, sb.fdblocks, right);

@@ -55,9 +55,13 @@ raised! { RAISED, structure "inode", fields DinodeCore;
     BAD_PADDING: "inode-bad-padding" corrupt nextents, "padding of the extent counts is not zero",
         source "xfs_inode_buf.c:xfs_dinode_verify_nrext64; repair/dinode.c:process_dinode_int", since "5.19";
     /// Flags that do not go with the kind of file, with each other, or with the file system: realtime without a realtime
-    /// section, inheritance on files, hints on directories, filestreams on realtime files.
+    /// section, inheritance on files, hints on directories.
     BAD_FLAGS: "inode-bad-flags" corrupt flags, "flags that do not go together",
         source "scrub/inode.c:xchk_inode_flags; repair/dinode.c:process_dinode_int; xfs_inode_buf.c:xfs_dinode_verify", since "scrub";
+    /// The filestream allocator works on AGs alone, so its flag has no effect on realtime files. Kernels let it be set;
+    /// scrub calls the inode corrupt.
+    STREAM_REALTIME: "inode-filestream-realtime" warning flags, "realtime file with the filestream flag",
+        source "scrub/inode.c:xchk_inode_flags", since "scrub";
     /// The extent size hint must be there where the flags say so, on files and directories, a multiple of the realtime
     /// extent for realtime files, and not more than half an AG.
     BAD_EXTSIZE: "inode-bad-extsize" corrupt extsize, "extent size hint",
@@ -413,9 +417,10 @@ impl Look<'_, '_> {
             "flags of directories on directories alone"
         } else if bits & (flags::REALTIME | flags::EXTSIZE) != 0 && kind != Kind::Regular {
             "flags of files on files alone"
-        } else if bits & flags::FILESTREAM != 0 && bits & flags::REALTIME != 0 {
-            "not both filestream and realtime"
         } else {
+            if bits & flags::FILESTREAM != 0 && bits & flags::REALTIME != 0 {
+                self.raise(STREAM_REALTIME, "filestream and realtime", "one of them");
+            }
             return;
         };
         self.raise(BAD_FLAGS, format_args!("{bits:#x}"), expected);

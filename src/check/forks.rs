@@ -221,6 +221,7 @@ fn blocks(worker: &mut Worker<'_>, inode: Inode<'_>, fork: Fork, (bytes, shape):
                 }
             }
         }
+        true
     });
     seen.blocks = seen.blocks.saturating_add(scanned.blocks);
     seen.sound &= scanned.is_witness();

@@ -6,10 +6,10 @@
 
 use super::context::{Ctx, Spot};
 use super::dinode::{self, Bounds};
-use super::finding::Object;
+use super::finding::{Object, RuleInfo};
 use super::metafile::{self, Named};
 use super::owners::Local;
-use super::{forks, inobt, raised, symlink};
+use super::{forks, inobt, links, raised, symlink};
 use crate::format::checksum::CrcState;
 use crate::format::dinode::{CRC_OFFSET, DinodeCore};
 use crate::format::dinode_view::Kind;
@@ -85,12 +85,60 @@ impl<'c> Worker<'c> {
 
 /// The inodes of a chunk.
 pub fn chunk(worker: &mut Worker<'_>, chunk: &Chunk<'_>) {
-    let zeroed = zeroed_blocks(worker, chunk);
+    let ctx = worker.ctx;
+    let layout = inobt::Layout::of(ctx.volume());
+    let none = chunk.unreadable == 0 && !chunk.inodes().any(|slot| slot.inode.has_magic());
+    let zeroed = if none { 0 } else { zeroed_blocks(worker, chunk, layout.per_block) };
+    if none && !one_zeroed_block(worker, chunk, layout.per_block) {
+        let spot = super::agi::spot(ctx, chunk.ag).part(format_args!("inobt chunk {}", chunk.record.startino));
+        ctx.owners_unknown();
+        ctx.raise(inobt::NO_INODES, &spot, "no inode in the whole chunk", "inodes");
+        return;
+    }
+    inobt::own(chunk.ag, &chunk.record, layout, &mut worker.owners);
+    if none {
+        return;
+    }
+    let doubtful = ctx.group(chunk.ag).is_some_and(|group| group.doubtful.binary_search(&chunk.record.startino).is_ok());
+    let mut wrong = Wrong { doubtful, ..Wrong::default() };
     for slot in chunk.inodes() {
         if zeroed >> index(worker, chunk, &slot) & 1 == 0 {
-            check(worker, slot);
+            check(worker, slot, &mut wrong);
         }
     }
+    wrong.report(worker);
+}
+
+/// Inodes of a chunk about which its record is wrong: one finding says all.
+#[derive(Debug, Default)]
+pub struct Wrong {
+    /// Something was said of the record already.
+    doubtful: bool,
+    first: Option<(&'static RuleInfo, Spot)>,
+    more: u32,
+}
+
+impl Wrong {
+    fn note(&mut self, rule: &'static RuleInfo, spot: impl FnOnce() -> Spot) {
+        match self.first {
+            _ if self.doubtful => {}
+            None => self.first = Some((rule, spot())),
+            Some(_) => self.more = self.more.saturating_add(1),
+        }
+    }
+
+    fn report(self, worker: &Worker<'_>) {
+        let Some((rule, spot)) = self.first else { return };
+        let more = if self.more > 0 { format!(", and {} more of the chunk", self.more) } else { String::new() };
+        let (found, expected) =
+            if rule.id == inobt::FREE_INODE.id { ("mode 0", "an inode in use") } else { ("mode not 0", "a free inode") };
+        worker.ctx.raise(rule, &spot, format_args!("{found}{more}"), expected);
+    }
+}
+
+/// Is the chunk a single block, and that all zeros? Then it was lost as a whole, as others are block by block.
+fn one_zeroed_block(worker: &Worker<'_>, chunk: &Chunk<'_>, per_block: u32) -> bool {
+    per_block >= 64 && zeroed_blocks(worker, chunk, per_block) != 0
 }
 
 /// Which inode of its chunk it is.
@@ -100,12 +148,12 @@ fn index(worker: &Worker<'_>, chunk: &Chunk<'_>, slot: &Slot<'_>) -> u32 {
 }
 
 /// Blocks of the chunk that are all zeros, as a bit for each inode: each one is one finding.
-fn zeroed_blocks(worker: &Worker<'_>, chunk: &Chunk<'_>) -> u64 {
+fn zeroed_blocks(worker: &Worker<'_>, chunk: &Chunk<'_>, per_block: u32) -> u64 {
     let is_zero = |slot: &Slot<'_>| slot.inode.bytes().iter().all(|&byte| byte == 0);
     if chunk.inodes().all(|slot| slot.inode.has_magic()) {
         return 0;
     }
-    let per_block = inobt::Layout::of(worker.ctx.volume()).per_block.clamp(1, 64);
+    let per_block = per_block.clamp(1, 64);
     let zeros = chunk.inodes().filter(is_zero).fold(0u64, |mask, slot| mask | 1 << index(worker, chunk, &slot));
     let mut zeroed = 0;
     for slot in chunk.inodes() {
@@ -131,8 +179,8 @@ fn report_zeroed(worker: &Worker<'_>, first: Inode<'_>, count: u32) {
     ctx.raise(inobt::ZEROED, &spot, "zeros", format_args!("{count} inodes"));
 }
 
-/// One inode, in use or free.
-pub fn check(worker: &mut Worker<'_>, slot: Slot<'_>) {
+/// One inode, in use or free. `wrong` gathers what the chunk's record says wrongly.
+pub fn check(worker: &mut Worker<'_>, slot: Slot<'_>, wrong: &mut Wrong) {
     let inode = slot.inode;
     if !is_sound(worker, inode) {
         if slot.in_use {
@@ -142,22 +190,21 @@ pub fn check(worker: &mut Worker<'_>, slot: Slot<'_>) {
     }
     let free = inode.mode() == 0;
     if free == slot.in_use {
-        let rule = if free { inobt::FREE_INODE } else { inobt::USED_INODE };
-        let found = if free { "mode 0" } else { "mode not 0" };
-        worker.ctx.raise(rule, &worker.spot(inode), found, if free { "an inode in use" } else { "a free inode" });
-        if free {
-            return;
-        }
+        wrong.note(if free { inobt::FREE_INODE } else { inobt::USED_INODE }, || worker.spot(inode));
     }
-    if slot.in_use {
+    // An inode whose record is wrong owns its blocks all the same.
+    if !free {
         used(worker, inode);
-    } else if free {
+    } else if !slot.in_use {
         dinode::check(worker, inode);
     }
 }
 
 /// An inode that is in use, and one.
 fn used(worker: &mut Worker<'_>, inode: Inode<'_>) {
+    let ctx = worker.ctx;
+    let named = !ctx.context().features.has_metadir() && metafile::is_metafile(ctx, inode);
+    ctx.links.note(ctx, inode, named);
     let core = dinode::check(worker, inode);
     if !core.forks {
         worker.ctx.owners_unknown();
@@ -165,6 +212,7 @@ fn used(worker: &mut Worker<'_>, inode: Inode<'_>) {
     }
     let forks = forks::check(worker, inode);
     metafile::check(worker, inode);
+    links::unlinked(ctx, inode);
     if core.sound && forks.sound() && inode.kind() == Kind::Symlink {
         symlink::check(worker, inode);
     }

@@ -34,6 +34,7 @@ pub mod group;
 pub mod inobt;
 pub mod inode;
 pub mod journal;
+pub mod links;
 pub mod metafile;
 pub mod owners;
 pub mod refcntbt;
@@ -82,6 +83,7 @@ pub const CATALOGUE: &[&[RuleInfo]] = &[
     forks::RAISED,
     forks::RAISED_V3,
     metafile::RAISED,
+    links::RAISED,
     symlink::RAISED,
     symlink::TARGET,
     space::RAISED,
@@ -110,6 +112,15 @@ pub(crate) fn apply<S: 'static>(
         }
     }
     sound
+}
+
+/// The first of a list of typed rules that a subject breaks.
+pub(crate) fn first_broken<S: 'static>(
+    rules: &'static [Rule<S>],
+    infos: &'static [RuleInfo],
+    subject: &S,
+) -> Option<(&'static RuleInfo, Mismatch)> {
+    rules.iter().zip(infos).find_map(|(rule, info)| Some((info, (rule.test)(subject)?)))
 }
 
 /// A field that a rule names must exist: a misspelt one does not compile.

@@ -1,9 +1,9 @@
 //! The order of a check, and what comes of it.
 
-use super::context::{Collected, Ctx, Hooks, Options};
+use super::context::{Collected, Ctx, Hooks, OWNERS_UNKNOWN, Options};
 use super::finding::{Class, Finding, Object, RuleInfo};
 use super::inode::{self, Worker};
-use super::{copies, counters, group, journal, space};
+use super::{copies, counters, group, inobt, journal, links, space};
 use crate::format::Type;
 use crate::units::{AgNumber, Ino};
 use crate::volume::Volume;
@@ -55,6 +55,8 @@ pub struct Summary {
     pub inodes: u64,
     /// AGs that were looked at.
     pub ags: u32,
+    /// What was not judged, beyond what findings say.
+    pub unjudged: Vec<String>,
     /// What a repair would have to do.
     pub repair: Vec<String>,
 }
@@ -80,19 +82,26 @@ pub fn check(volume: &Volume, options: &Options, hooks: Hooks<'_>) -> Report {
     let ctx = Ctx::new(&walk, options, log, hooks);
     journal::check(&ctx, &journal);
     let primary = copies::primary(volume);
-    let counters_believed = primary.as_ref().is_some_and(|primary| copies::check_primary(&ctx, primary));
-    groups(&ctx);
+    let damaged = primary.as_ref().and_then(|primary| copies::check_primary(&ctx, primary));
+    groups(&ctx, damaged.as_deref().unwrap_or_default());
     inodes(&ctx);
+    links::check(&ctx, ctx.owners_known());
     spaces(&ctx);
-    if let Some(primary) = primary.filter(|_| counters_believed && log.dirty != Some(true)) {
+    let sector = primary;
+    // Counters are those of the primary: the copies have those of mkfs.
+    if let Some(primary) = sector.as_ref().filter(|_| damaged.is_some()) {
         let spot = group::header_spot(&ctx, AgNumber(0), crate::volume::AgHeader::Superblock);
+        if damaged.as_ref().is_some_and(|fields| fields.iter().all(|field| !field.ends_with("ino"))) {
+            counters::root(&ctx, &primary.sb, &spot);
+        }
         counters::check(&ctx, &primary.sb, &spot);
     }
     journal::finish(&ctx);
-    finish(&ctx)
+    let unjudged = unjudged(&ctx, sector.as_ref());
+    finish(&ctx, unjudged)
 }
 
-fn groups(ctx: &Ctx<'_>) {
+fn groups(ctx: &Ctx<'_>, damaged: &[&'static str]) {
     const STEP: &str = "headers and btrees";
     let all = group::wanted(ctx);
     let total = u64::try_from(all.len()).unwrap_or(0);
@@ -100,7 +109,7 @@ fn groups(ctx: &Ctx<'_>) {
     let groups = parallel::over(all, ctx.options.threads, |ag| {
         let group = (!ctx.is_cancelled()).then(|| {
             if ag.0 > 0 {
-                copies::check_copy(ctx, ag);
+                copies::check_copy(ctx, ag, damaged);
             }
             group::check(ctx, ag)
         });
@@ -108,6 +117,7 @@ fn groups(ctx: &Ctx<'_>) {
         group
     });
     ctx.set_groups(groups.into_iter().flatten().collect());
+    ctx.links.begin(ctx.groups());
 }
 
 fn inodes(ctx: &Ctx<'_>) {
@@ -136,6 +146,7 @@ fn inodes(ctx: &Ctx<'_>) {
     });
 }
 
+/// Who owns which block: everything must have been collected before.
 fn spaces(ctx: &Ctx<'_>) {
     const STEP: &str = "space";
     let total = u64::try_from(ctx.groups().len()).unwrap_or(0);
@@ -147,6 +158,9 @@ fn spaces(ctx: &Ctx<'_>) {
         }
         ctx.advance(STEP, 1, total);
     });
+    if ctx.is_lost_unjudged() {
+        ctx.raise(OWNERS_UNKNOWN, &ctx.whole(), "blocks without owner", "all owners readable");
+    }
 }
 
 /// Rules that recovery of a dirty log never puts right: single sectors that are written as a whole, and what never
@@ -171,12 +185,12 @@ const STANDING: &[&str] = &[
 /// May recovery of a dirty log put right what this rule says?
 pub(super) fn recovery_may_explain(rule: &RuleInfo) -> bool {
     let judged = matches!(rule.class, Class::Corrupt | Class::XCorrupt | Class::XFailed | Class::Preen | Class::Warning);
-    let counters = ["sb-icount-mismatch", "sb-ifree-mismatch", "sb-fdblocks-mismatch"];
-    let stands = STANDING.contains(&rule.id) || rule.structure == "sb" && !counters.contains(&rule.id);
+    let counters = counters::RAISED.iter().any(|counter| counter.id == rule.id);
+    let stands = STANDING.contains(&rule.id) || rule.structure == "sb" && !counters;
     judged && !stands
 }
 
-fn finish(ctx: &Ctx<'_>) -> Report {
+fn finish(ctx: &Ctx<'_>, unjudged: Vec<String>) -> Report {
     let cancelled = ctx.is_cancelled();
     let collected = ctx.take_collected();
     let Collected { mut findings, by_rule, by_class, explained, .. } = collected;
@@ -205,6 +219,7 @@ fn finish(ctx: &Ctx<'_>) -> Report {
         cancelled,
         inodes,
         ags: u32::try_from(ctx.groups().len()).unwrap_or(u32::MAX),
+        unjudged,
         repair: repair(&findings),
     };
     Report { findings, summary }
@@ -228,13 +243,44 @@ fn name(ctx: &Ctx<'_>, findings: &mut [Finding]) {
     }
 }
 
+/// What a repair would have to do about a superblock.
+fn superblock(ag: AgNumber, finding: &Finding) -> (u8, String) {
+    let field = finding.place.field.unwrap_or(finding.rule.field);
+    let whole = ["sb-bad-crc", "sb-bad-magic", copies::UNUSABLE.id, copies::PRIMARY_DIFFERS.id, copies::COPY_DIFFERS.id];
+    match (ag.0, whole.contains(&finding.rule.id)) {
+        (0, true) => (0, "write the primary superblock from its copies".to_owned()),
+        (_, true) => (1, format!("write superblock copy {ag} from the primary")),
+        (0, false) if counters::COUNTED.contains(&finding.rule.id) => (10, format!("count {field} of the superblock anew")),
+        (_, false) => (0, format!("mend {field} of superblock {ag}")),
+    }
+}
+
+/// What was not judged, beyond what findings say.
+fn unjudged(ctx: &Ctx<'_>, primary: Option<&copies::Sector>) -> Vec<String> {
+    let mut list = Vec::new();
+    if ctx.log.dirty == Some(true)
+        && let Some(sb) = primary.map(|primary| &primary.sb)
+    {
+        list.push(format!(
+            "the counters of the superblock (icount {}, ifree {}, fdblocks {}): recovery counts anew",
+            sb.icount, sb.ifree, sb.fdblocks
+        ));
+    }
+    if ctx.is_partial() {
+        list.push("lost blocks, shared blocks and counters: they need all AGs".to_owned());
+    }
+    list
+}
+
 /// What a repair would have to do about these findings, in plain words, each once.
 fn repair(findings: &[Finding]) -> Vec<String> {
     let mut steps: BTreeSet<(u8, String)> = BTreeSet::new();
     for finding in findings.iter().filter(|finding| finding.rule.class.is_damage()) {
         steps.insert(match finding.object {
-            Object::Superblock(ag) if ag.0 == 0 => (0, "write the primary superblock from its copies".to_owned()),
-            Object::Superblock(ag) => (1, format!("write superblock copy {ag} from the primary")),
+            _ if finding.rule.id == inobt::ZEROED.id => {
+                (7, format!("clear {} and every name that leads there", finding.place.structure))
+            }
+            Object::Superblock(ag) => superblock(ag, finding),
             Object::Ag(ag, Type::Agf | Type::Agfl | Type::Bnobt | Type::Cntbt) | Object::Space(ag) => {
                 (2, format!("rebuild the free space btrees and headers of AG {ag}"))
             }

@@ -78,6 +78,12 @@ impl Subject {
     }
 }
 
+/// Can the root inode not be one of AG 0?
+fn root_is_impossible(s: &Subject) -> bool {
+    let inodes = u64::from(s.sb.agblocks).saturating_mul(u64::from(s.sb.inopblock));
+    s.sb.rootino.0 == 0 || s.sb.rootino.0 >= inodes
+}
+
 /// `found` must be one of `right`.
 fn hex(found: impl Into<u64>) -> String {
     format!("{:#x}", found.into())
@@ -356,6 +362,66 @@ rules! { structure "sb", subject Subject, fields Superblock;
             let gone = s.primary && s.has_rt() && !s.features.has_metadir() && (missing(s.sb.rbmino) || missing(s.sb.rsumino));
             Mismatch::unless(!gone, format!("{} (rsumino {})", s.sb.rbmino, s.sb.rsumino), "two inodes")
         };
+    /// mkfs.xfs makes bitmap and summary inodes right behind the root directory; they never move.
+    "sb-bad-rbmino" corrupt rbmino, "bitmap and summary inodes are not those behind the root",
+        source "repair/xfs_repair.c:calc_mkfs", since "none",
+        |s| {
+            let root = s.sb.rootino.0;
+            let right = root.checked_add(1) == Some(s.sb.rbmino.0) && root.checked_add(2) == Some(s.sb.rsumino.0);
+            let applies = s.primary && !s.features.has_metadir() && !root_is_impossible(s);
+            let expected = format!("{} and {}", root.saturating_add(1), root.saturating_add(2));
+            Mismatch::unless(!applies || right, format!("{} and {}", s.sb.rbmino, s.sb.rsumino), expected)
+        };
+    /// The root directory is an inode of AG 0.
+    "sb-bad-rootino" corrupt rootino, "root inode cannot be",
+        source "xfs_mount.c:xfs_mountfs; repair/xfs_repair.c:calc_mkfs", since "2.6",
+        |s| Mismatch::unless(!s.primary || !root_is_impossible(s), s.sb.rootino, "an inode of AG 0");
+    /// mkfs.xfs makes the root of the metadata directory right behind the root directory; it never moves.
+    "sb-bad-metadirino" corrupt metadirino, "metadata directory is not the inode behind the root",
+        source "xfs_metafile.c:xfs_metafile_iget; repair/xfs_repair.c:calc_mkfs", since "6.13",
+        |s| {
+            let right = s.sb.rootino.0.checked_add(1) == Some(s.sb.metadirino.0);
+            let applies = s.primary && s.features.has_metadir() && !root_is_impossible(s);
+            Mismatch::unless(!applies || right, s.sb.metadirino, s.sb.rootino.0.saturating_add(1))
+        };
+    /// With a metadata directory the realtime inodes stand there, and these fields are 0.
+    "sb-metadir-rt-inodes-set" corrupt rbmino, "bitmap or summary inode beside the metadata directory",
+        source "scrub/agheader.c:xchk_superblock; repair/agheader.c:secondary_sb_whack", since "scrub",
+        |s| {
+            let clear = s.sb.rbmino.0 == 0 && s.sb.rsumino.0 == 0;
+            Mismatch::unless(!s.features.has_metadir() || clear, format!("{} and {}", s.sb.rbmino, s.sb.rsumino), 0)
+        };
+    /// With a metadata directory the quota inodes stand there, and these fields are 0.
+    "sb-metadir-quota-inodes-set" corrupt uquotino, "quota inode beside the metadata directory",
+        source "scrub/agheader.c:xchk_superblock; repair/agheader.c:secondary_sb_whack", since "scrub",
+        |s| {
+            let inodes = [s.sb.uquotino, s.sb.gquotino, s.sb.pquotino];
+            let clear = inodes.iter().all(|ino| ino.0 == 0);
+            let found = format!("{}, {}, {}", s.sb.uquotino, s.sb.gquotino, s.sb.pquotino);
+            Mismatch::unless(!s.features.has_metadir() || clear, found, 0)
+        };
+    /// mkfs.xfs writes the copies before there are quota inodes, and marks them as in progress; growfs copies the primary
+    /// with the mark taken away.
+    "sb-copy-quota-inodes-set" xcorrupt uquotino, "quota inode in a copy that mkfs wrote",
+        source "repair/agheader.c:secondary_sb_whack", since "none",
+        |s| {
+            let inodes = [s.sb.uquotino, s.sb.gquotino, s.sb.pquotino];
+            let clear = inodes.iter().all(|ino| ino.0 == 0 || ino.is_null()) && s.sb.qflags == 0;
+            let found = format!("{}, {}, {}, qflags {:#x}", inodes[0], inodes[1], inodes[2], s.sb.qflags);
+            Mismatch::unless(s.primary || s.sb.inprogress != 1 || clear, found, "0 or null")
+        };
+    /// Some old machines wrote features2 behind its place; the kernel keeps both alike, joins them at mount and mends
+    /// them then.
+    "sb-features2-mismatch" xcorrupt bad_features2, "features2 and its misplaced twin differ",
+        source "xfs_mount.c:xfs_sb_has_mismatched_features2; repair/phase1.c:phase1", since "2.6.25",
+        |s| {
+            let right = s.sb.features2 == s.sb.bad_features2;
+            Mismatch::unless(!s.primary || right, hex(s.sb.bad_features2), hex(s.sb.features2))
+        };
+    /// Only bit 0 was ever defined (mount read-only), and nothing sets it.
+    "sb-flags-set" corrupt flags, "flags are set",
+        source "scrub/agheader.c:xchk_superblock; repair/agheader.c:secondary_sb_whack", since "scrub",
+        |s| Mismatch::unless(s.sb.flags == 0, hex(s.sb.flags), 0);
     /// Groups must cover the realtime section exactly.
     "sb-rgcount-mismatch" corrupt rgcount, "realtime groups do not cover the section",
         source "xfs_sb.c:xfs_validate_sb_rtgroups", since "6.13",
@@ -478,7 +544,7 @@ mod tests {
         (sb.versionnum, sb.features2, sb.features_ro_compat, sb.features_incompat) = (0xb4b5, 0x18a, 0xf, 0xeb);
         (sb.rextsize, sb.logblocks, sb.logsunit) = (1, ExtLen(3072), 1);
         (sb.inoalignmt, sb.spino_align) = (ExtLen(8), ExtLen(4));
-        (sb.rbmino, sb.rsumino) = (Ino(129), Ino(130));
+        (sb.rootino, sb.rbmino, sb.rsumino, sb.bad_features2) = (Ino(128), Ino(129), Ino(130), 0x18a);
         change(&mut sb);
         let features = sb.features();
         Subject { sb, zoned: (0, 0), features, crc: CrcState::Correct, primary: true }

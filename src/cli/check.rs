@@ -7,8 +7,11 @@ use crate::check::context::{Hooks, Progress};
 use crate::check::{CATALOGUE, Options, Report, Verdict, check};
 use crate::error::{Error, Result};
 use crate::report;
+use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Map, Value as Json};
-use std::sync::atomic::AtomicBool;
+use std::io::IsTerminal;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Checks and reports.
 pub fn run(session: &mut Session, args: &CheckArgs) -> Result<()> {
@@ -18,10 +21,13 @@ pub fn run(session: &mut Session, args: &CheckArgs) -> Result<()> {
     if let Some(ag) = args.ags.iter().find(|ag| **ag >= count) {
         return Err(Error::request(format!("--ag {ag}: no such AG, there are {count} (0 to {})", count.saturating_sub(1))));
     }
-    let cancel = AtomicBool::new(false);
-    let silent = |_: Progress| {};
-    let hooks = Hooks { progress: &silent, cancel: &cancel };
+    target.keep_little();
+    let cancel = stop_on_interrupt();
+    let bar = Bar::new(session);
+    let progress = |progress: Progress| bar.show(progress);
+    let hooks = Hooks { progress: &progress, cancel: &cancel };
     let report = check(&target.volume, &options, hooks);
+    bar.finish();
     session.outcome(match report.summary.verdict {
         Verdict::Clean => Outcome::Clean,
         Verdict::Damaged => Outcome::Findings,
@@ -39,6 +45,52 @@ pub fn run(session: &mut Session, args: &CheckArgs) -> Result<()> {
     }
     target.close(session);
     Ok(())
+}
+
+/// Set by ^C; a second ^C ends the program at once.
+fn stop_on_interrupt() -> Arc<AtomicBool> {
+    let cancel = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&cancel);
+    // Where no handler can be set, ^C ends the program as ever.
+    let _ = ctrlc::set_handler(move || {
+        if flag.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    });
+    cancel
+}
+
+/// The progress bar: on a terminal, for whatever takes longer than a moment.
+struct Bar {
+    bar: ProgressBar,
+    step: Mutex<&'static str>,
+}
+
+impl Bar {
+    fn new(session: &Session) -> Self {
+        let shown = std::io::stderr().is_terminal() && !session.common.no_progress && !session.common.quiet;
+        let bar = if shown { ProgressBar::new(0) } else { ProgressBar::hidden() };
+        let style = ProgressStyle::with_template("{msg:18} [{bar:30}] {percent:>3} %  {eta} left");
+        if let Ok(style) = style {
+            bar.set_style(style);
+        }
+        Self { bar, step: Mutex::new("") }
+    }
+
+    fn show(&self, progress: Progress) {
+        let mut step = self.step.lock().unwrap_or_else(PoisonError::into_inner);
+        if *step != progress.step {
+            *step = progress.step;
+            self.bar.reset();
+            self.bar.set_length(progress.total);
+            self.bar.set_message(progress.step);
+        }
+        self.bar.set_position(progress.done);
+    }
+
+    fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
 }
 
 fn options(session: &Session, args: &CheckArgs) -> Result<Options> {
@@ -79,6 +131,7 @@ fn print_json(session: &mut Session, args: &CheckArgs, report: &Report) {
     object.insert("inodes".into(), summary.inodes.into());
     object.insert("ags".into(), summary.ags.into());
     object.insert("only_ags".into(), args.ags.clone().into());
+    object.insert("not_judged".into(), summary.unjudged.clone().into());
     object.insert("repair".into(), summary.repair.clone().into());
     object.insert("warnings".into(), session.take_warnings());
     session.print_json(object);

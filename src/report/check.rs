@@ -26,7 +26,7 @@ pub fn finding(finding: &Finding) -> String {
 
 /// The summary: verdict first, then figures, then what a repair would have to do.
 pub fn summary(report: &Report, bytes: u64) -> String {
-    let Summary { verdict, findings, by_class, explained, cancelled, inodes, ags, repair, .. } = &report.summary;
+    let Summary { verdict, findings, by_class, explained, cancelled, inodes, ags, unjudged, repair, .. } = &report.summary;
     let mut out = String::new();
     let looked = format!("{ags} AGs, {inodes} inodes, {} of data section", size(bytes));
     let _ = match verdict {
@@ -52,6 +52,9 @@ pub fn summary(report: &Report, bytes: u64) -> String {
     }
     if *explained > 0 {
         let _ = writeln!(out, "    {explained} observations left out, which recovery of the log may explain");
+    }
+    for what in unjudged {
+        let _ = writeln!(out, "    not judged: {what}");
     }
     if !repair.is_empty() {
         let _ = writeln!(out, "a repair would have to (nothing was written):");
