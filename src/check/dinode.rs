@@ -121,7 +121,8 @@ pub struct Bounds {
     rt_blocks: u64,
     rt_group_extents: u32,
     bitmap: u64,
-    dir_extents: u64,
+    /// Blocks that a directory can have.
+    pub dir_extents: u64,
     inodes: std::ops::Range<u32>,
     runt_inodes: std::ops::Range<u32>,
 }
@@ -403,9 +404,11 @@ impl Look<'_, '_> {
 
     fn flags(&mut self) {
         let (inode, bits, kind) = (self.inode, self.inode.flags(), self.inode.kind());
-        if bits == 0 || inode.mode() == 0 {
+        if bits == 0 {
             return;
         }
+        // Free inodes keep flags that say nothing of them.
+        let used = inode.mode() != 0;
         let dirs = flags::RTINHERIT | flags::EXTSZINHERIT | flags::PROJINHERIT | flags::NOSYMLINKS;
         let expected = if bits & 0x8000 != 0 {
             "known flags"
@@ -413,12 +416,12 @@ impl Look<'_, '_> {
             "no realtime flag without a realtime section"
         } else if bits & flags::NEWRTBM != 0 && inode.ino.0 != self.bounds.bitmap {
             "newrtbm on the realtime bitmap alone"
-        } else if bits & dirs != 0 && kind != Kind::Directory {
+        } else if used && bits & dirs != 0 && kind != Kind::Directory {
             "flags of directories on directories alone"
-        } else if bits & (flags::REALTIME | flags::EXTSIZE) != 0 && kind != Kind::Regular {
+        } else if used && bits & (flags::REALTIME | flags::EXTSIZE) != 0 && kind != Kind::Regular {
             "flags of files on files alone"
         } else {
-            if bits & flags::FILESTREAM != 0 && bits & flags::REALTIME != 0 {
+            if used && bits & flags::FILESTREAM != 0 && bits & flags::REALTIME != 0 {
                 self.raise(STREAM_REALTIME, "filestream and realtime", "one of them");
             }
             return;
@@ -491,7 +494,7 @@ impl Look<'_, '_> {
             "no metadata files without the feature metadir"
         } else if used && two & flags2::DAX != 0 && kind != Kind::Regular && kind != Kind::Directory {
             "direct access on files and directories alone"
-        } else if used && two & !KNOWN2 != 0 {
+        } else if two & !KNOWN2 != 0 {
             "known flags"
         } else {
             return;

@@ -31,6 +31,9 @@ raised! { RAISED, structure "inode", fields DinodeCore;
     /// Only regular files have extents that are allocated but not written, and on V4 only with the feature extflg.
     UNWRITTEN: "inode-extent-unwritten" corrupt nextents, "unwritten extent where there can be none",
         source "xfs_bmap.c:xfs_bmap_validate_extent; repair/dinode.c:process_bmbt_reclist_int", since "4.16";
+    /// Directories have three parts of 32 GiB, attribute forks 2^32 blocks: an extent behind that is never found.
+    BEYOND: "inode-extent-beyond" corrupt nextents, "extent behind the end of what can be in such a fork",
+        source "scrub/bmap.c:xchk_bmap_dirattr_extent; repair/phase6.c:longform_dir2_entry_check", since "scrub";
     /// The level of the btree of extents must be one that so many extents can need, and never 0.
     BAD_ROOT_LEVEL: "inode-bmbt-bad-level" corrupt format, "impossible level in the root of the btree",
         source "xfs_inode_fork.c:xfs_iformat_btree; repair/dinode.c:process_btinode", since "2.6";
@@ -70,7 +73,11 @@ pub struct Seen {
     pub sound: bool,
     /// Some block is shared, by the refcount btree.
     pub shared: bool,
-    end: u64,
+    /// The extents leave a hole, or do not begin with the file.
+    pub holes: bool,
+    /// File block behind the last extent.
+    pub end: u64,
+    ordered_from: u64,
 }
 
 /// What both forks are.
@@ -216,7 +223,7 @@ fn blocks(worker: &mut Worker<'_>, inode: Inode<'_>, fork: Fork, (bytes, shape):
             for record in leaf.records() {
                 if let Some(extent) = Extent::at(record, 0) {
                     // Their order was looked at by the btree.
-                    seen.end = 0;
+                    seen.ordered_from = 0;
                     add(worker, inode, fork, &extent, seen);
                 }
             }
@@ -235,11 +242,21 @@ fn add(worker: &mut Worker<'_>, inode: Inode<'_>, fork: Fork, extent: &Extent, s
     if extent.blockcount == 0 {
         return wrong(worker, (inode, fork), extent, seen, EMPTY, "at least 1 block");
     }
-    if extent.startoff.0 < seen.end {
+    if extent.startoff.0 < seen.ordered_from {
         let expected = format!("from file block {} on", seen.end);
         wrong(worker, (inode, fork), extent, seen, DISORDER, &expected);
     }
+    seen.holes |= extent.startoff.0 != seen.end;
     seen.end = extent.startoff.0.saturating_add(u64::from(extent.blockcount));
+    seen.ordered_from = seen.end;
+    let most = match (fork, inode.kind()) {
+        (Fork::Attr, _) => 1 << 32,
+        (Fork::Data, Kind::Directory) => worker.bounds.dir_extents,
+        _ => u64::MAX,
+    };
+    if seen.end > most {
+        wrong(worker, (inode, fork), extent, seen, BEYOND, &format!("file blocks up to {most}"));
+    }
     if extent.unwritten && !may_be_unwritten(ctx, inode, fork) {
         wrong(worker, (inode, fork), extent, seen, UNWRITTEN, "a written extent");
     }

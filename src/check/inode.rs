@@ -211,7 +211,7 @@ fn used(worker: &mut Worker<'_>, inode: Inode<'_>) {
         return;
     }
     let forks = forks::check(worker, inode);
-    metafile::check(worker, inode);
+    metafile::check(worker, inode, forks.data);
     links::unlinked(ctx, inode);
     if core.sound && forks.sound() && inode.kind() == Kind::Symlink {
         symlink::check(worker, inode);

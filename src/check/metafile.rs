@@ -5,6 +5,7 @@
 //! `xchk_metapath` (scrub/metapath.c); `process_check_sb_inodes`, `process_check_inode_sizes` (xfs_repair).
 
 use super::context::Ctx;
+use super::forks::Seen;
 use super::inode::Worker;
 use super::raised;
 use crate::format::dinode::{DinodeCore, Fork, flags2, metatype};
@@ -24,6 +25,9 @@ raised! { RAISED, structure "inode", fields DinodeCore;
     /// Without a realtime section its bitmap and summary are empty.
     NOT_EMPTY: "metafile-not-empty" corrupt nextents, "blocks for a realtime section that is not there",
         source "repair/dinode.c:process_check_sb_inodes", since "none";
+    /// Bitmap and summary have blocks for all of their size: the kernel reads a hole as damage.
+    HOLE: "metafile-hole" corrupt nextents, "hole in a metadata file",
+        source "scrub/rtbitmap.c:xchk_rtbitmap_check_extents; repair/rt.c:check_rtwords", since "scrub";
     /// The root of the metadata directory has the flag of metadata files, and the files in it.
     NOT_METADATA: "metafile-without-flag" corrupt metatype, "metadata root without the flag of metadata files",
         source "xfs_metafile.c:xfs_metafile_iget", since "6.13";
@@ -100,13 +104,13 @@ pub fn is_metafile(ctx: &Ctx<'_>, inode: Inode<'_>) -> bool {
 }
 
 /// Looks at an inode in use.
-pub fn check(worker: &Worker<'_>, inode: Inode<'_>) {
+pub fn check(worker: &Worker<'_>, inode: Inode<'_>, data: Seen) {
     let named = &worker.named;
     let ino = inode.ino;
     let (ctx, some) = (worker.ctx, Some(ino));
     let metadata = inode.flags2() & flags2::METADATA != 0;
     if metadata && named.metadir.is_some() {
-        in_metadir(worker, inode);
+        in_metadir(worker, inode, data);
     }
     if ino == named.root || some == named.metadir {
         if inode.kind() != Kind::Directory {
@@ -116,7 +120,7 @@ pub fn check(worker: &Worker<'_>, inode: Inode<'_>) {
         }
     } else if some == named.bitmap || some == named.summary {
         let right = if some == named.bitmap { named.bitmap_bytes } else { named.summary_bytes };
-        classic(worker, inode, right);
+        classic(worker, inode, right, data);
     } else if named.quota.contains(&some) {
         quota(worker, inode);
     }
@@ -137,14 +141,24 @@ fn regular(worker: &Worker<'_>, inode: Inode<'_>) -> bool {
     false
 }
 
-fn classic(worker: &Worker<'_>, inode: Inode<'_>, right: u64) {
+/// The file has the right size, and blocks for all of it.
+fn whole(worker: &Worker<'_>, inode: Inode<'_>, right: u64, data: Seen) {
+    let ctx = worker.ctx;
+    let blocks = right.div_ceil(u64::from(ctx.context().block_size).max(1));
+    if inode.size().cast_unsigned() != right {
+        ctx.raise(BAD_SIZE, &worker.spot(inode), inode.size(), right);
+    } else if data.sound && blocks > 0 && (data.holes || data.end < blocks) {
+        let found = format!("a hole, or an end at block {}", data.end);
+        ctx.raise(HOLE, &worker.spot(inode), found, format_args!("blocks 0 to {}", blocks.saturating_sub(1)));
+    }
+}
+
+fn classic(worker: &Worker<'_>, inode: Inode<'_>, right: u64, data: Seen) {
     let ctx = worker.ctx;
     if !regular(worker, inode) {
         return;
     }
-    if inode.size().cast_unsigned() != right {
-        ctx.raise(BAD_SIZE, &worker.spot(inode), inode.size(), right);
-    }
+    whole(worker, inode, right, data);
     if !worker.named.has_realtime && inode.extents(Fork::Data) != 0 {
         ctx.raise(NOT_EMPTY, &worker.spot(inode), inode.extents(Fork::Data), "0 extents");
     }
@@ -156,20 +170,17 @@ fn quota(worker: &Worker<'_>, inode: Inode<'_>) {
     }
 }
 
-fn in_metadir(worker: &Worker<'_>, inode: Inode<'_>) {
+fn in_metadir(worker: &Worker<'_>, inode: Inode<'_>, data: Seen) {
     let (ctx, named) = (worker.ctx, &worker.named);
     let what = inode.metatype().unwrap_or(0);
     if what == metatype::DIR || inode.kind() == Kind::Directory || !regular(worker, inode) {
         return;
     }
-    let size = match what {
-        metatype::RTBITMAP => Some(named.bitmap_bytes),
-        metatype::RTSUMMARY => Some(named.summary_bytes),
-        metatype::USRQUOTA..=metatype::PRJQUOTA => Some(0),
-        _ => None,
-    };
-    if let Some(right) = size.filter(|&right| inode.size().cast_unsigned() != right) {
-        ctx.raise(BAD_SIZE, &worker.spot(inode), inode.size(), right);
+    match what {
+        metatype::RTBITMAP => whole(worker, inode, named.bitmap_bytes, data),
+        metatype::RTSUMMARY => whole(worker, inode, named.summary_bytes, data),
+        metatype::USRQUOTA..=metatype::PRJQUOTA => whole(worker, inode, 0, data),
+        _ => {}
     }
     let of_group = (metatype::RTBITMAP..=metatype::RTREFCOUNT).contains(&what);
     if of_group && named.has_realtime && inode.projid() >= named.groups {
