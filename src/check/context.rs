@@ -3,6 +3,7 @@
 
 use super::finding::{Class, Finding, Object, RuleInfo};
 use super::group::Group;
+use super::links::Links;
 use super::owners::OwnerMap;
 use super::raised;
 use crate::error::{Error, Place};
@@ -148,6 +149,8 @@ pub struct Ctx<'a> {
     pub owners: OwnerMap,
     /// Who owns which block of the realtime section: see [`OwnerMap`].
     pub rt_owners: OwnerMap,
+    /// Entries that name an inode, against its link count.
+    pub links: Links,
     /// What is known of the log.
     pub log: LogFacts,
     hooks: Hooks<'a>,
@@ -171,6 +174,7 @@ impl<'a> Ctx<'a> {
             options,
             owners: OwnerMap::default(),
             rt_owners: OwnerMap::default(),
+            links: Links::default(),
             log,
             hooks,
             collected: Mutex::default(),

@@ -1,20 +1,20 @@
-//! Inodes, chunk by chunk: what makes an inode one, and the blocks that its forks own.
+//! Inodes, chunk by chunk: what makes an inode one. Its fields: [`dinode`](super::dinode), its forks:
+//! [`forks`](super::forks).
 //!
 //! [`check`] is called once for every inode that has space, from several threads; what a thread keeps is in its
 //! [`Worker`].
 
 use super::context::{Ctx, Spot};
+use super::dinode::{self, Bounds};
 use super::finding::{Object, RuleInfo};
-use super::owners::{Entry, Local, Owner, Within};
-use super::{btree, inobt, raised};
-use crate::format::bmbt::{self, Extent};
-use crate::format::btree_block::Parts;
+use super::metafile::{self, Named};
+use super::owners::Local;
+use super::{forks, inobt, links, raised, symlink};
 use crate::format::checksum::CrcState;
-use crate::format::dinode::{CRC_OFFSET, DinodeCore, Fork, fork_format};
-use crate::format::{bits, on_disk::Uuid, rtrefcountbt, rtrmapbt};
-use crate::units::{AgNumber, FsBlock, RtBlock};
+use crate::format::dinode::{CRC_OFFSET, DinodeCore};
+use crate::format::dinode_view::Kind;
+use crate::format::{bits, on_disk::Uuid};
 use crate::walk::Inode;
-use crate::walk::btree::Root;
 use crate::walk::inodes::{Chunk, Slot};
 
 raised! { RAISED, structure "inode", fields DinodeCore;
@@ -35,12 +35,6 @@ raised! { RAISED, structure "inode", fields DinodeCore;
     /// The inode says that it is another one: it was written to the wrong place.
     BAD_NUMBER: "inode-bad-number" corrupt magic, "inode says it is another one",
         source "xfs_inode_buf.c:xfs_dinode_verify; repair/dinode.c:process_dinode_int", since "3.10";
-    /// More extents than fit into the inode.
-    TOO_MANY_EXTENTS: "inode-too-many-extents" corrupt nextents, "more extents than fit into the inode",
-        source "xfs_inode_buf.c:xfs_dinode_verify_fork; repair/dinode.c:process_exinode", since "3.10";
-    /// An extent must lie within one AG, behind its headers, or within the realtime section.
-    BAD_EXTENT: "inode-extent-outside" corrupt nextents, "extent lies outside the device",
-        source "xfs_bmap.c:xfs_bmap_validate_extent; repair/dinode.c:process_bmbt_reclist_int", since "4.16";
 }
 
 /// What a thread keeps while it goes over inodes.
@@ -52,6 +46,14 @@ pub struct Worker<'c> {
     pub owners: Local<'c>,
     /// Owners of blocks of the realtime section.
     pub rt_owners: Local<'c>,
+    /// Numbers that fields are compared with.
+    pub bounds: Bounds,
+    /// Inodes that the superblock names.
+    pub named: Named,
+    /// Is it known which blocks are shared?
+    pub shared_known: bool,
+    /// Blocks of the headers at the start of an AG.
+    pub headers: u32,
     uuid: Uuid,
 }
 
@@ -59,7 +61,20 @@ impl<'c> Worker<'c> {
     /// For a thread.
     pub fn new(ctx: &'c Ctx<'c>) -> Self {
         let uuid = ctx.volume().superblock().metadata_uuid();
-        Self { ctx, owners: ctx.owners.local(), rt_owners: ctx.rt_owners.local(), uuid }
+        let groups = ctx.groups();
+        let shared_known = ctx.context().features.has_reflink()
+            && u32::try_from(groups.len()) == Ok(ctx.geometry().ag_count)
+            && groups.iter().all(|group| group.refcntbt.is_witness());
+        Self {
+            ctx,
+            owners: ctx.owners.local(),
+            rt_owners: ctx.rt_owners.local(),
+            bounds: Bounds::of(ctx),
+            named: Named::of(ctx),
+            shared_known,
+            headers: super::btree::header_blocks(ctx),
+            uuid,
+        }
     }
 
     /// An inode as a spot.
@@ -183,8 +198,27 @@ pub fn check(worker: &mut Worker<'_>, slot: Slot<'_>, wrong: &mut Wrong) {
     }
     // An inode whose record is wrong owns its blocks all the same.
     if !free {
-        collect(worker, inode, Fork::Data);
-        collect(worker, inode, Fork::Attr);
+        used(worker, inode);
+    } else if !slot.in_use {
+        dinode::check(worker, inode);
+    }
+}
+
+/// An inode that is in use, and one.
+fn used(worker: &mut Worker<'_>, inode: Inode<'_>) {
+    let ctx = worker.ctx;
+    let named = !ctx.context().features.has_metadir() && metafile::is_metafile(ctx, inode);
+    ctx.links.note(ctx, inode, named);
+    let core = dinode::check(worker, inode);
+    if !core.forks {
+        worker.ctx.owners_unknown();
+        return;
+    }
+    let forks = forks::check(worker, inode);
+    metafile::check(worker, inode, forks.data);
+    links::unlinked(ctx, inode);
+    if core.sound && forks.sound() && inode.kind() == Kind::Symlink {
+        symlink::check(worker, inode);
     }
 }
 
@@ -219,114 +253,4 @@ fn is_sound(worker: &Worker<'_>, inode: Inode<'_>) -> bool {
     }
     ctx.lsn(bits::be64(inode.bytes(), 112).unwrap_or(0), || worker.spot(inode));
     true
-}
-
-/// The blocks of a fork go to the map of owners.
-fn collect(worker: &mut Worker<'_>, inode: Inode<'_>, fork: Fork) {
-    let Some(bytes) = inode.fork(fork) else { return };
-    match inode.format(fork) {
-        fork_format::EXTENTS => {
-            let room = u64::try_from(bytes.len() / 16).unwrap_or(0);
-            let count = inode.extents(fork);
-            if count > room {
-                worker.ctx.raise(TOO_MANY_EXTENTS, &worker.spot(inode), count, format_args!("at most {room}"));
-                worker.ctx.owners_unknown();
-                return;
-            }
-            let count = u32::try_from(count).unwrap_or(0);
-            for record in Parts::new(bytes, 0, 16, count) {
-                if let Some(extent) = Extent::at(record, 0) {
-                    add(worker, inode, fork, &extent);
-                }
-            }
-        }
-        fork_format::BTREE => {
-            let shape = if fork == Fork::Data { &bmbt::SHAPE } else { &bmbt::ATTR_SHAPE };
-            tree(worker, inode, fork, bytes, shape, true);
-        }
-        fork_format::META_BTREE if fork == Fork::Data => {
-            let shape = if inode.metatype() == Some(8) { &rtrefcountbt::SHAPE } else { &rtrmapbt::SHAPE };
-            tree(worker, inode, fork, bytes, shape, false);
-        }
-        _ => {}
-    }
-}
-
-fn tree(
-    worker: &mut Worker<'_>,
-    inode: Inode<'_>,
-    fork: Fork,
-    bytes: &[u8],
-    shape: &'static crate::format::btree_block::Shape,
-    extents: bool,
-) {
-    if !extents && shape.root(bytes).is_some_and(|root| root.level == 0) {
-        return;
-    }
-    let ctx = worker.ctx;
-    let tree = btree::Tree {
-        shape,
-        root: Root::Fork { ino: inode.ino, bytes },
-        attr: fork == Fork::Attr,
-        object: Object::Inode(inode.ino),
-        owner: Owner(inode.ino.0),
-    };
-    // The map of the thread joins extents that follow each other: the blocks of the btree must not come between.
-    let mut nodes = ctx.owners.local();
-    let scanned = btree::scan(ctx, &tree, &mut nodes, &mut |leaf| {
-        if extents {
-            for record in leaf.records() {
-                if let Some(extent) = Extent::at(record, 0) {
-                    add(worker, inode, fork, &extent);
-                }
-            }
-        }
-        true
-    });
-    if !scanned.is_witness() {
-        ctx.owners_unknown();
-    }
-}
-
-/// An extent of a fork.
-fn add(worker: &mut Worker<'_>, inode: Inode<'_>, fork: Fork, extent: &Extent) {
-    let ctx = worker.ctx;
-    let within = Within::fork(extent.startoff.0, fork == Fork::Attr, extent.unwritten);
-    let entry = |start: u32| Entry { start, blocks: extent.blockcount, owner: Owner(inode.ino.0), within };
-    let raise = |worker: &Worker<'_>, what: &str| {
-        let found = format!("[{},{},{}]", extent.startoff, extent.startblock, extent.blockcount);
-        worker.ctx.raise(BAD_EXTENT, &worker.spot(inode), found, what);
-        worker.ctx.owners_unknown();
-    };
-    if fork == Fork::Data && inode.is_realtime() {
-        if let Some((group, start)) = rt_piece(ctx, extent) {
-            worker.rt_owners.add(group, entry(start));
-        } else {
-            raise(worker, "blocks of the realtime section");
-        }
-        return;
-    }
-    let end = extent.startblock.0.checked_add(u64::from(extent.blockcount));
-    let last = end.and_then(|end| end.checked_sub(1)).map(FsBlock);
-    let first = ctx.geometry().split(extent.startblock);
-    match (first, last.and_then(|last| ctx.geometry().split(last))) {
-        (Some((ag, start)), Some((last_ag, _)))
-            if ag == last_ag && extent.blockcount > 0 && start.0 >= btree::header_blocks(ctx) =>
-        {
-            worker.owners.add(ag, entry(start.0));
-        }
-        _ => raise(worker, "blocks within one AG"),
-    }
-}
-
-/// Group and first block of a realtime extent; pieces of 2^31 blocks where there are no groups.
-fn rt_piece(ctx: &Ctx<'_>, extent: &Extent) -> Option<(AgNumber, u32)> {
-    let rt = ctx.geometry().realtime.as_ref()?;
-    let last = extent.startblock.0.checked_add(u64::from(extent.blockcount))?.checked_sub(1)?;
-    let (group, start) = rt.split(RtBlock(extent.startblock.0))?;
-    let (last_group, _) = rt.split(RtBlock(last))?;
-    if rt.groups.is_some() {
-        return (group == last_group).then_some((AgNumber(group.0), u32::try_from(start).ok()?));
-    }
-    Some((AgNumber(u32::try_from(start >> 31).ok()?), u32::try_from(start & 0x7fff_ffff).ok()?))
 }

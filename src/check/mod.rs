@@ -11,7 +11,7 @@
 //! |---|---|---|
 //! | 1 | superblocks, and the log's state | [`superblock`], [`copies`], [`journal`] |
 //! | 2 | headers and btrees, AG by AG | [`group`], [`agf`], [`agi`], [`agfl`], [`btree`] and one file per index |
-//! | 3 | inodes, chunk by chunk | [`inode`] |
+//! | 3 | inodes, chunk by chunk | [`inode`], [`dinode`], [`forks`], [`metafile`], [`symlink`] |
 //! | 4 | space: who owns which block, AG by AG | [`owners`], [`space`], [`rmapbt`], [`refcntbt`] |
 //! | 5 | counters | [`counters`] |
 //!
@@ -26,12 +26,16 @@ pub mod btree;
 pub mod context;
 pub mod copies;
 pub mod counters;
+pub mod dinode;
 pub mod finding;
 pub mod finobt;
+pub mod forks;
 pub mod group;
 pub mod inobt;
 pub mod inode;
 pub mod journal;
+pub mod links;
+pub mod metafile;
 pub mod owners;
 pub mod refcntbt;
 pub mod rmapbt;
@@ -39,6 +43,7 @@ pub mod rt;
 pub mod run;
 pub mod space;
 pub mod superblock;
+pub mod symlink;
 
 pub use context::{Ctx, Options};
 pub use finding::{Class, Finding, Mismatch, Object, RuleInfo};
@@ -74,6 +79,14 @@ pub const CATALOGUE: &[&[RuleInfo]] = &[
     refcntbt::INFOS,
     refcntbt::RAISED,
     inode::RAISED,
+    dinode::RAISED,
+    dinode::RAISED_V3,
+    forks::RAISED,
+    forks::RAISED_V3,
+    metafile::RAISED,
+    links::RAISED,
+    symlink::RAISED,
+    symlink::TARGET,
     space::RAISED,
     counters::RAISED,
     journal::RAISED,

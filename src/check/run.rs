@@ -3,7 +3,7 @@
 use super::context::{Collected, Ctx, Hooks, OWNERS_UNKNOWN, Options};
 use super::finding::{Class, Finding, Object, RuleInfo};
 use super::inode::{self, Worker};
-use super::{copies, counters, group, inobt, journal, space};
+use super::{copies, counters, group, inobt, journal, links, space};
 use crate::format::Type;
 use crate::units::{AgNumber, Ino};
 use crate::volume::Volume;
@@ -85,6 +85,7 @@ pub fn check(volume: &Volume, options: &Options, hooks: Hooks<'_>) -> Report {
     let damaged = primary.as_ref().and_then(|primary| copies::check_primary(&ctx, primary));
     groups(&ctx, damaged.as_deref().unwrap_or_default());
     inodes(&ctx);
+    links::check(&ctx, ctx.owners_known());
     spaces(&ctx);
     let sector = primary;
     // Counters are those of the primary: the copies have those of mkfs.
@@ -116,6 +117,7 @@ fn groups(ctx: &Ctx<'_>, damaged: &[&'static str]) {
         group
     });
     ctx.set_groups(groups.into_iter().flatten().collect());
+    ctx.links.begin(ctx.groups());
 }
 
 fn inodes(ctx: &Ctx<'_>) {
