@@ -274,6 +274,7 @@ fn infer_with(data: &dyn Source, head: &[u8], sector_log: u8) -> Option<(Superbl
     sb.uuid = agf.uuid;
     sb.logstart = FsBlock(0);
     sb.rootino = Ino(u64::from(rootino_block));
+    (sb.rbmino, sb.rsumino) = (Ino::NULL, Ino::NULL);
     (sb.icount, sb.ifree) = (u64::from(agi.count.0), u64::from(agi.freecount.0));
     sb.fdblocks = u64::from(agf.freeblks.0).saturating_add(u64::from(agf.flcount));
     let geometry = Geometry::new(&sb, (0, 0)).ok()?;
