@@ -24,7 +24,7 @@ type Ours = fn(&Image) -> Vec<String>;
 type Right = fn(&Path) -> Option<Vec<String>>;
 
 /// The kinds of answers.
-const KINDS: [(&str, Ours, Right); 7] = [
+const KINDS: &[(&str, Ours, Right)] = &[
     ("tree", ours::tree, right::tree),
     ("sha256", ours::sums, right::sums),
     ("xattr", ours::attributes, right::attributes),
