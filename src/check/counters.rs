@@ -4,7 +4,6 @@
 use super::context::{Ctx, Spot};
 use super::raised;
 use crate::format::superblock::Superblock;
-use crate::walk::free;
 
 raised! { RAISED, structure "sb", fields Superblock;
     /// Inodes with space, free ones included, as the inode btrees hold them.
@@ -21,13 +20,10 @@ raised! { RAISED, structure "sb", fields Superblock;
     /// not after an unmount: df and allocation are wrong until then.
     FDBLOCKS: "sb-fdblocks-mismatch" xcorrupt fdblocks, "number of free blocks is not what was counted",
         source "scrub/fscounters.c:xchk_fscounters; repair/phase5.c", since "scrub";
-    /// Free realtime extents as the bitmaps hold them.
-    FREXTENTS: "sb-frextents-mismatch" xcorrupt frextents, "number of free realtime extents is not what was counted",
-        source "scrub/fscounters.c:xchk_fscounters; repair/phase5.c", since "scrub";
 }
 
 /// Rules about counters that xfs_repair counts anew.
-pub const COUNTED: [&str; 4] = [ICOUNT.id, IFREE.id, FDBLOCKS.id, FREXTENTS.id];
+pub const COUNTED: [&str; 3] = [ICOUNT.id, IFREE.id, FDBLOCKS.id];
 
 /// The root directory, against the inode btree.
 pub fn root(ctx: &Ctx<'_>, sb: &Superblock, spot: &Spot) {
@@ -37,19 +33,6 @@ pub fn root(ctx: &Ctx<'_>, sb: &Superblock, spot: &Spot) {
     if !chunk.is_some_and(|chunk| chunk.startino == agino && chunk.in_use(0)) {
         let right = group.chunks.first().and_then(|chunk| ctx.geometry().join_inode(ag, chunk.startino));
         ctx.raise(ROOT, spot, sb.rootino, right.map_or("an inode in use".to_owned(), |ino| ino.to_string()));
-    }
-}
-
-/// Free realtime extents of the primary against the bitmaps; a zoned section has none.
-pub fn realtime(ctx: &Ctx<'_>, sb: &Superblock, spot: &Spot) {
-    if ctx.is_partial() || ctx.is_cancelled() || ctx.geometry().realtime.is_none() || ctx.context().features.has_zoned()
-    {
-        return;
-    }
-    let (mut free, mut readable) = (0u64, true);
-    free::realtime(ctx.walk, &mut |_| readable = false, &mut |run| free = free.saturating_add(run.length));
-    if readable && free != sb.frextents {
-        ctx.raise(FREXTENTS, spot, sb.frextents, free);
     }
 }
 

@@ -95,7 +95,6 @@ pub fn check(volume: &Volume, options: &Options, hooks: Hooks<'_>) -> Report {
             counters::root(&ctx, &primary.sb, &spot);
         }
         counters::check(&ctx, &primary.sb, &spot);
-        counters::realtime(&ctx, &primary.sb, &spot);
     }
     journal::finish(&ctx);
     let unjudged = unjudged(&ctx, sector.as_ref());
