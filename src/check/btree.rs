@@ -312,6 +312,7 @@ pub fn scan(ctx: &Ctx<'_>, tree: &Tree<'_>, owners: &mut Local<'_>, leaf: LeafFn
         next: Vec::new(),
         narrow_root: None,
         pointed: None,
+        short: None,
     };
     let mut batch = Batch::default();
     let Some((mut level, mut children)) = scan.root() else {
@@ -339,6 +340,8 @@ struct Scan<'c> {
     next: Vec<Child>,
     /// Children that a root in an inode could hold, where it has only one.
     narrow_root: Option<u32>,
+    /// The last block with too few records: its keys are not those of all that was there.
+    short: Option<FsBlock>,
     /// The node about whose pointers something was said last.
     pointed: Option<Option<FsBlock>>,
 }
@@ -387,7 +390,7 @@ impl Scan<'_> {
         }
     }
 
-    fn node_order(&mut self, children: &[Child], spot: &Spot) {
+    fn node_order(&mut self, children: &[Child], spot: &Spot) -> bool {
         let kind = self.tree.shape.kind;
         let pairs = (1u32..).zip(children.iter().zip(children.iter().skip(1)));
         for (i, (a, b)) in pairs {
@@ -396,9 +399,10 @@ impl Scan<'_> {
             {
                 let part = spot.part(format_args!("keys[{}]", i.saturating_add(1)));
                 self.raise(KEY_DISORDER, &part, key_text(kind, next), format_args!("after {}", key_text(kind, low)));
-                return;
+                return false;
             }
         }
+        true
     }
 
     fn level(&mut self, level: u16, children: &[Child], batch: &mut Batch, owners: &mut Local<'_>, leaf: LeafFn<'_>) {
@@ -588,6 +592,7 @@ impl Scan<'_> {
         if numrecs < least {
             let spot = self.tree.spot(self.ctx, block);
             self.raise(TOO_FEW, &spot, numrecs, format_args!("at least {least}"));
+            self.short = Some(block);
         }
         true
     }
@@ -631,6 +636,9 @@ impl Scan<'_> {
     /// The keys that the parent holds, against those of the block.
     fn keys(&mut self, child: &Child, first: Option<Key>, high: Option<Key>) {
         let kind = self.tree.shape.kind;
+        if child.block == self.short {
+            return;
+        }
         for (rule, found, right) in [(KEY_MISMATCH, child.key, first), (HIGH_KEY_MISMATCH, child.high, high)] {
             if let (Some(found), Some(right)) = (found, right)
                 && found != right
@@ -656,7 +664,10 @@ impl Scan<'_> {
         }
         let children: Vec<Child> = self.next.get(from..).unwrap_or_default().to_vec();
         self.keys(child, children.first().and_then(|child| child.key), high);
-        self.node_order(&children, &tree.spot(ctx, block));
+        if !self.node_order(&children, &tree.spot(ctx, block)) {
+            // One damage, one finding: a key out of order is not that of its child, either.
+            self.next.iter_mut().skip(from).for_each(|child| child.key = None);
+        }
     }
 }
 

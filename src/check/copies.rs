@@ -224,11 +224,19 @@ pub fn check_primary(ctx: &Ctx<'_>, primary: &Sector) -> Option<Vec<&'static str
     let differing: Vec<&'static str> =
         if through_copy { differences(primary, &right).iter().map(|d| d.0).collect() } else { Vec::new() };
     let mut damaged: Vec<&'static str> = Vec::new();
-    for finding in superblock::check(&primary.subject(), &spot.place) {
-        let field = finding.place.field.unwrap_or(finding.rule.field);
+    let field = |finding: &Finding| finding.place.field.unwrap_or(finding.rule.field);
+    let mut broken = superblock::check(&primary.subject(), &spot.place);
+    if through_copy {
+        let right = |finding: &Finding| differing.contains(&field(finding)) || finding.rule.id == "sb-bad-crc";
+        match broken.iter().any(right) {
+            true => broken.retain(right),
+            false => broken.truncate(1),
+        }
+    }
+    for finding in broken {
         let last = finding.rule.id == "sb-bad-crc";
-        let follows = !damaged.is_empty() && !differing.contains(&field);
-        if follows || damaged.contains(&field) {
+        let field = field(&finding);
+        if damaged.contains(&field) {
             continue;
         }
         damaged.push(field);
@@ -268,7 +276,10 @@ pub fn check_copy(ctx: &Ctx<'_>, ag: AgNumber, damaged: &[&'static str]) {
     let right = Sector { sb: ctx.volume().superblock().clone(), zoned: ctx.volume().zoned(), ..copy.clone() };
     for (name, found, right, fixed) in differences(&copy, &right) {
         // Unit and width, root and the inodes behind it are damaged together.
-        let twin = |other: &str| (name == "width" && other == "unit") || (name.ends_with("ino") && other == "rootino");
+        let stripe = ["unit", "width", "versionnum"];
+        let twin = |other: &str| {
+            (stripe.contains(&name) && stripe.contains(&other)) || (name.ends_with("ino") && other == "rootino")
+        };
         if !damaged.iter().any(|other| *other == name || twin(other)) {
             let rule = if fixed { COPY_DIFFERS } else { COPY_OLD };
             ctx.report(Finding::new(rule, spot.place.field(name), found, right).about(spot.object));

@@ -92,22 +92,27 @@ pub fn chunk(worker: &mut Worker<'_>, chunk: &Chunk<'_>) {
     if none && !one_zeroed_block(worker, chunk, layout.per_block) {
         let spot = super::agi::spot(ctx, chunk.ag).part(format_args!("inobt chunk {}", chunk.record.startino));
         ctx.owners_unknown();
-        ctx.raise(inobt::NO_INODES, &spot, "no inode in the whole chunk", "inodes");
+        if !is_doubtful(ctx, chunk) {
+            ctx.raise(inobt::NO_INODES, &spot, "no inode in the whole chunk", "inodes");
+        }
         return;
     }
     inobt::own(chunk.ag, &chunk.record, layout, &mut worker.owners);
     if none {
         return;
     }
-    let doubtful =
-        ctx.group(chunk.ag).is_some_and(|group| group.doubtful.binary_search(&chunk.record.startino).is_ok());
-    let mut wrong = Wrong { doubtful, ..Wrong::default() };
+    let mut wrong = Wrong { doubtful: is_doubtful(ctx, chunk), ..Wrong::default() };
     for slot in chunk.inodes() {
         if zeroed >> index(worker, chunk, &slot) & 1 == 0 {
             check(worker, slot, &mut wrong);
         }
     }
     wrong.report(worker);
+}
+
+/// Was something said of the chunk's record already?
+fn is_doubtful(ctx: &Ctx<'_>, chunk: &Chunk<'_>) -> bool {
+    ctx.group(chunk.ag).is_some_and(|group| group.doubtful.binary_search(&chunk.record.startino).is_ok())
 }
 
 /// Inodes of a chunk about which its record is wrong: one finding says all.

@@ -53,8 +53,9 @@ rules! { structure "rmapbt", subject Subject, fields RmapRec;
             let offset = s.mapping.offset;
             let special = s.is_special() && offset.0 != 0;
             let tree = offset.bmbt_block() && (offset.unwritten() || offset.blocks() != 0);
-            let right = !special && !tree && offset.unused() == 0 && !(offset.attr_fork() && offset.unwritten());
-            Mismatch::unless(right, format!("{:#x}, owner {}", offset.0, s.mapping.owner.cast_signed()), "flags that fit")
+            let attr = offset.attr_fork() && offset.unwritten();
+            let wrong = special || tree || attr || offset.unused() != 0;
+            Mismatch::unless(!wrong, format!("{:#x}, owner {}", offset.0, s.mapping.owner.cast_signed()), "flags that fit")
         };
 }
 

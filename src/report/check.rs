@@ -1,7 +1,7 @@
 //! Findings and summary of a check as text, for someone who is tired and has to decide what to do.
 
 use super::text::{escaped, size};
-use crate::check::{Class, Finding, Report, Summary, Verdict};
+use crate::check::{CATALOGUE, Class, Finding, Report, Summary, Verdict};
 use std::fmt::Write;
 
 /// One finding: what, where, which value.
@@ -67,6 +67,77 @@ pub fn summary(report: &Report, bytes: u64) -> String {
         if let Some(more) = repair.len().checked_sub(20).filter(|&more| more > 0) {
             let _ = writeln!(out, "    and {more} more");
         }
+    }
+    out
+}
+
+/// What is not checked though the kernel's scrub or xfs_repair has it, and why.
+const NOT_COVERED: &[(&str, &str, &str)] = &[
+    ("scrub/agheader.c:xchk_agf", "the in-core counters of the mount", "there is no mount"),
+    (
+        "scrub/fscounters.c",
+        "delayed allocations, per-AG reservations in core",
+        "there is no mount; after an unmount both are 0",
+    ),
+    ("scrub/bmap_repair.c, scrub/*_repair.c", "rebuilding", "nothing is ever written"),
+    ("scrub/readdir.c, scrub/stats.c", "what the running kernel would answer", "there is no mount"),
+    (
+        "repair/phase3.c",
+        "inodes that no inode btree knows, found by scanning all blocks",
+        "only xfs_repair needs them, to save files; `find` does not name them",
+    ),
+    (
+        "repair/scan.c:scan_inobt (uncertain inodes)",
+        "guesses about damaged chunks",
+        "a damaged btree is reported; nothing is guessed from it",
+    ),
+];
+
+/// A source as it stands in a cell.
+fn cell(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ").replace('|', "\\|").replace('<', "&lt;")
+}
+
+/// The catalogue of rules, as Markdown: docs/checks.md.
+pub fn catalogue() -> String {
+    let mut out = String::from(
+        "# Checks\n\n\
+         Generated from the rules in `src/check/`; do not edit. `XFSINSPECT_BLESS=1 cargo test --test check the_catalogue` writes it\n\
+         again. `xfsinspect explain ID` prints a rule.\n\n\
+         Classes: `corrupt` the object is damaged, `xcorrupt` it disagrees with another one that seems sound, `xfailed` it could not be\n\
+         compared, `preen` valid but a repair would make it better, `warning` odd, `incomplete` could not be looked at. Sources are files\n\
+         and functions of Linux 7.2 `fs/xfs` (`scrub/` below it) and of xfsprogs (`repair/`). Since: the first kernel that tests it at\n\
+         mount or read; `scrub`: only its scrub does; `none`: no kernel does.\n\n",
+    );
+    let mut structures: Vec<&str> = Vec::new();
+    for info in CATALOGUE.iter().flat_map(|rules| rules.iter()) {
+        if !structures.contains(&info.structure) {
+            structures.push(info.structure);
+        }
+    }
+    for structure in structures {
+        let _ = writeln!(
+            out,
+            "## {structure}\n\n| id | class | field | what | source | since |\n|---|---|---|---|---|---|"
+        );
+        for info in CATALOGUE.iter().flat_map(|rules| rules.iter()).filter(|info| info.structure == structure) {
+            let _ = writeln!(
+                out,
+                "| {} | {} | {} | {} | {} | {} |",
+                info.id,
+                info.class,
+                info.field,
+                cell(info.summary),
+                cell(info.source),
+                info.since
+            );
+        }
+        out.push('\n');
+    }
+    out.push_str("## Not covered\n\n| source | what | reason |\n|---|---|---|\n");
+    for (source, what, reason) in NOT_COVERED {
+        let _ = writeln!(out, "| {} | {} | {} |", cell(source), cell(what), cell(reason));
     }
     out
 }

@@ -1,0 +1,286 @@
+//! `check` over images of real kernels: sound ones, damaged ones, unreadable ones.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+mod common;
+
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use xfsinspect::check::context::Hooks;
+use xfsinspect::check::{CATALOGUE, Options, Report, Verdict, check};
+use xfsinspect::source::Source;
+use xfsinspect::units::{ByteOffset, Device};
+use xfsinspect::volume::{Choice, Devices, Volume};
+
+fn run_with(devices: Devices, options: &Options) -> Report {
+    let volume = Volume::open(devices, Choice::default()).unwrap_or_else(|e| panic!("{e:?}"));
+    let cancel = AtomicBool::new(false);
+    check(&volume, options, Hooks { progress: &|_| {}, cancel: &cancel })
+}
+
+fn run(devices: Devices) -> Report {
+    run_with(devices, &Options { threads: 2, ..Options::default() })
+}
+
+/// Ids of the findings that are damage.
+fn damage(report: &Report) -> BTreeSet<&'static str> {
+    report.findings.iter().filter(|f| f.rule.class.is_damage()).map(|f| f.rule.id).collect()
+}
+
+/// Images of file systems that were filled and unmounted by a kernel. xfs_repair -n of 7.2 finds nothing in them.
+fn is_clean(name: &str) -> bool {
+    (name.starts_with("v4-") || name.starts_with("v5-")) && !name.ends_with("-cut")
+}
+
+#[test]
+fn sound_file_systems_are_clean() {
+    let mut looked = 0;
+    for name in common::names().into_iter().filter(|name| is_clean(name)) {
+        let report = run(common::devices(&name));
+        let findings: Vec<String> = report.findings.iter().map(ToString::to_string).collect();
+        assert!(report.summary.verdict == Verdict::Clean && findings.is_empty(), "{name}: {findings:#?}");
+        looked += 1;
+    }
+    assert!(looked >= 19, "only {looked} images");
+}
+
+#[test]
+fn a_dirty_log_is_no_damage() {
+    for name in ["v4-cut", "v5-cut", "v5-rt-cut", "c14-frozen-snapshot", "c15-dirty-log-stale-counters"] {
+        let report = run(common::devices(name));
+        assert_eq!(report.summary.verdict, Verdict::DirtyLog, "{name}: {:?}", report.findings);
+        assert!(damage(&report).is_empty(), "{name}: {:?}", damage(&report));
+        assert!(report.summary.unjudged.iter().any(|what| what.contains("icount")), "{name}");
+    }
+}
+
+/// Cases from the field: the image, the findings that are damage, and a place that one of them must name.
+const CASES: &[(&str, &[&str], &str)] = &[
+    ("c13-agf-overcount", &["agf-freeblks-beyond-length"], "agf 3.freeblks"),
+    ("c16-lsn-ahead", &["log-lsn-ahead"], "lsn"),
+    ("c17-agf-agi-agfl-crc", &["agf-bad-crc", "agfl-bad-crc", "agi-bad-crc"], "agf 2.crc"),
+    ("c25-external-log-wrong-uuid", &["log-of-another-fs"], "log block"),
+    ("c26-primary-shrunk", &["sb-primary-differs"], "sb 0.agcount"),
+    ("c31-dalign-bit-no-unit", &["sb-dalign-without-unit"], "sb 0.versionnum"),
+    ("c33-runt-rt", &["sb-rextents-mismatch"], "sb 0.rextents"),
+    ("c45-sb-absurd-shifts", &["sb-unusable"], "sb 0.magicnum"),
+    ("c51-inode-cluster-zeroed", &["inobt-inode-block-zeroed"], "inodes 152 to 159 (fsblock 19)"),
+];
+
+#[test]
+fn cases_from_the_field_are_named() {
+    for (name, ids, place) in CASES {
+        let report = run(common::devices(name));
+        assert_eq!(report.summary.verdict, Verdict::Damaged, "{name}");
+        let found = damage(&report);
+        assert!(ids.iter().all(|id| found.contains(id)), "{name}: {found:?}");
+        assert!(report.findings.iter().any(|f| f.path().contains(place)), "{name}: no finding at {place}");
+    }
+}
+
+/// Values in case C13: the btrees hold 16374 free blocks, as its README says.
+#[test]
+fn the_right_count_is_told() {
+    let report = run(common::devices("c13-agf-overcount"));
+    let finding = report.findings.iter().find(|f| f.rule.id == "agf-freeblks-beyond-length").unwrap();
+    assert_eq!(
+        (finding.found.as_str(), finding.expected.starts_with("16374")),
+        ("16432", true),
+        "{}",
+        finding.expected
+    );
+    let report = run(common::devices("c51-inode-cluster-zeroed"));
+    let finding = report.findings.iter().find(|f| f.rule.id == "inobt-inode-block-zeroed").unwrap();
+    assert_eq!((finding.place.byte.0, finding.object_path.as_deref()), (77_824, Some(&b"d/f21"[..])));
+}
+
+/// A device with other bytes in some places.
+struct Patched {
+    inner: Arc<dyn Source>,
+    patches: Vec<(u64, Vec<u8>)>,
+}
+
+impl Source for Patched {
+    fn len(&self) -> u64 {
+        self.inner.len()
+    }
+    fn read_at(&self, offset: ByteOffset, buf: &mut [u8]) -> io::Result<()> {
+        self.inner.read_at(offset, buf)?;
+        for (at, bytes) in &self.patches {
+            for (byte, at) in bytes.iter().zip(*at..) {
+                if let Some(i) = at.checked_sub(offset.0).filter(|&i| i < buf.len() as u64) {
+                    buf[i as usize] = *byte;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn hex(text: &str) -> Vec<u8> {
+    (0..text.len() / 2).map(|i| u8::from_str_radix(&text[2 * i..2 * i + 2], 16).unwrap()).collect()
+}
+
+/// tests/damage/*.jsonl: one damaged field each, its checksum mended. xfs_repair -n of 7.2 finds all but those whose
+/// `repair` is 0. The id is that of a finding that must be there.
+#[test]
+fn single_fields_are_found() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/damage");
+    let mut looked = 0;
+    for file in std::fs::read_dir(folder).unwrap() {
+        for line in std::fs::read_to_string(file.unwrap().path()).unwrap().lines() {
+            let case: Value = serde_json::from_str(line).unwrap();
+            let text = |key: &str| case[key].as_str().unwrap();
+            let mut devices = common::devices(text("image"));
+            let patches = case["patch"].as_array().unwrap().iter().map(|patch| {
+                let bytes = hex(patch["hex"].as_str().unwrap());
+                (patch["offset"].as_u64().unwrap(), bytes.repeat(patch["repeat"].as_u64().unwrap_or(1) as usize))
+            });
+            devices.data = Arc::new(Patched { inner: devices.data, patches: patches.collect() });
+            let report = run(devices);
+            let found = damage(&report);
+            assert!(found.contains(text("id")), "{line}: {found:?}");
+            assert_eq!(report.summary.verdict, Verdict::Damaged, "{line}");
+            looked += 1;
+        }
+    }
+    assert!(looked >= 100, "only {looked} cases");
+}
+
+/// A device with a range that cannot be read.
+struct Failing {
+    inner: Arc<dyn Source>,
+    bad: Range<u64>,
+    hits: AtomicU64,
+}
+
+impl Source for Failing {
+    fn len(&self) -> u64 {
+        self.inner.len()
+    }
+    fn read_at(&self, offset: ByteOffset, buf: &mut [u8]) -> io::Result<()> {
+        if offset.0 < self.bad.end && offset.0 + buf.len() as u64 > self.bad.start {
+            self.hits.fetch_add(1, Ordering::Relaxed);
+            return Err(io::Error::other("injected"));
+        }
+        self.inner.read_at(offset, buf)
+    }
+}
+
+/// Unreadable sectors of v5-default: headers of AG 1, btree roots, an inode chunk. Each is a finding of class incomplete,
+/// and nothing is called damaged.
+#[test]
+fn unreadable_sectors_are_no_damage() {
+    let volume = common::volume("v5-default");
+    let geometry = volume.geometry().clone();
+    let ag1 = geometry.ag_start(xfsinspect::units::AgNumber(1)).unwrap().0;
+    let block = |block: u64| ag1 + block * 4096..ag1 + (block + 1) * 4096;
+    let header = |sector: u64| ag1 + sector * 512..ag1 + (sector + 1) * 512;
+    let root = volume.geometry().inode_byte(volume.superblock().rootino).unwrap().0;
+    let places = [header(0), header(1), header(2), header(3), block(1), block(2), block(3), block(4), root..root + 512];
+    for bad in places {
+        let mut devices = common::devices("v5-default");
+        let failing = Arc::new(Failing { inner: devices.data, bad: bad.clone(), hits: AtomicU64::new(0) });
+        devices.data = Arc::clone(&failing) as Arc<dyn Source>;
+        let report = run(devices);
+        assert!(failing.hits.load(Ordering::Relaxed) > 0, "{bad:?} was never read");
+        assert!(damage(&report).is_empty(), "{bad:?}: {:#?}", report.findings);
+        assert_eq!(report.summary.verdict, Verdict::Incomplete, "{bad:?}");
+        let unreadable = report.findings.iter().find(|f| f.rule.id == "check-unreadable").expect("a finding");
+        let place = &unreadable.place;
+        assert_eq!(place.device, Device::Data);
+        assert!(place.byte.0 < bad.end && place.byte.0 + place.length > bad.start, "{bad:?}: {place}");
+    }
+}
+
+#[test]
+fn findings_are_bounded_and_counted() {
+    // Case C16: thousands of structures are ahead of the log, and one finding says so.
+    let report = run(common::devices("c16-lsn-ahead"));
+    assert_eq!(report.summary.findings, 1);
+    // A file system whose uuid changed under it breaks a rule with every block; not all findings are kept.
+    let mut devices = common::devices("v5-default");
+    let uuid_of_primary = (32u64, vec![0x5a; 16]);
+    let crc = {
+        let mut sector = vec![0; 512];
+        devices.data.read_at(ByteOffset(0), &mut sector).unwrap();
+        sector[32..48].fill(0x5a);
+        xfsinspect::format::checksum::compute(&sector, 224).unwrap().to_le_bytes().to_vec()
+    };
+    devices.data = Arc::new(Patched { inner: devices.data, patches: vec![uuid_of_primary, (224, crc)] });
+    let report = run_with(devices, &Options { threads: 1, max_findings: 10, ..Options::default() });
+    assert!(report.findings.len() <= 10);
+    assert_eq!(report.summary.verdict, Verdict::Damaged);
+}
+
+#[test]
+fn a_part_can_be_asked_for() {
+    let only = |ags: Vec<u32>, only: Vec<String>| Options { threads: 1, ags, only, ..Options::default() };
+    let c17 = || common::devices("c17-agf-agi-agfl-crc");
+    assert_eq!(run_with(c17(), &only(vec![1], vec![])).summary.verdict, Verdict::Clean);
+    assert_eq!(damage(&run_with(c17(), &only(vec![2], vec![]))).len(), 3);
+    assert_eq!(damage(&run_with(c17(), &only(vec![], vec!["agfl".to_owned()]))), BTreeSet::from(["agfl-bad-crc"]));
+    assert_eq!(
+        damage(&run_with(c17(), &only(vec![], vec!["agi-bad-crc".to_owned()]))),
+        BTreeSet::from(["agi-bad-crc"])
+    );
+}
+
+#[test]
+fn a_run_can_be_stopped() {
+    let volume = common::volume("v5-default");
+    let cancel = AtomicBool::new(true);
+    let report = check(&volume, &Options::default(), Hooks { progress: &|_| {}, cancel: &cancel });
+    assert!(report.summary.cancelled);
+    assert_eq!(report.summary.verdict, Verdict::Incomplete);
+}
+
+#[test]
+fn json_is_as_promised() {
+    let output = common::xfsinspect(&["check", "--json", "@c13-agf-overcount"]);
+    assert_eq!(output.status.code(), Some(1));
+    let lines: Vec<Value> =
+        String::from_utf8(output.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let keys = [
+        "type",
+        "id",
+        "class",
+        "device",
+        "byte",
+        "structure",
+        "field",
+        "path",
+        "found",
+        "expected",
+        "message",
+        "object_path",
+    ];
+    let (summary, findings) = lines.split_last().unwrap();
+    for finding in findings {
+        assert!(keys.iter().all(|key| finding.get(key).is_some()), "{finding}");
+    }
+    assert_eq!((summary["type"].as_str(), summary["verdict"].as_str()), (Some("summary"), Some("damaged")));
+    assert_eq!(summary["findings"].as_u64(), Some(findings.len() as u64));
+    let dirty = common::xfsinspect(&["check", "--json", "@v5-cut"]);
+    assert_eq!(dirty.status.code(), Some(3));
+    let sound = common::xfsinspect(&["check", "@v5-default"]);
+    assert_eq!(sound.status.code(), Some(0));
+    assert_eq!(common::xfsinspect(&["check", "--only", "no-such-rule", "@v5-default"]).status.code(), Some(2));
+    assert_eq!(common::xfsinspect(&["check", "--ag", "4", "@v5-default"]).status.code(), Some(2));
+}
+
+#[test]
+fn the_catalogue_is_current() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/checks.md");
+    let now = xfsinspect::report::check::catalogue();
+    if std::env::var_os("XFSINSPECT_BLESS").is_some() {
+        std::fs::write(&path, &now).unwrap();
+    }
+    let before = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(now == before, "docs/checks.md is stale: XFSINSPECT_BLESS=1 cargo test --test check the_catalogue");
+    let rules = CATALOGUE.iter().map(|rules| rules.len()).sum::<usize>();
+    assert!(rules > 100, "only {rules} rules");
+}
