@@ -3,6 +3,7 @@
 
 use super::finding::{Class, Finding, Object, RuleInfo};
 use super::group::Group;
+use super::names::Names;
 use super::owners::OwnerMap;
 use super::raised;
 use crate::error::{Error, Place};
@@ -150,6 +151,8 @@ pub struct Ctx<'a> {
     pub rt_owners: OwnerMap,
     /// What is known of the log.
     pub log: LogFacts,
+    /// What is known of every inode while names are followed.
+    pub names: Names,
     hooks: Hooks<'a>,
     collected: Mutex<Collected>,
     ahead: Mutex<Ahead>,
@@ -171,6 +174,7 @@ impl<'a> Ctx<'a> {
             owners: OwnerMap::default(),
             rt_owners: OwnerMap::default(),
             log,
+            names: Names::default(),
             hooks,
             collected: Mutex::default(),
             ahead: Mutex::default(),
@@ -235,6 +239,7 @@ impl<'a> Ctx<'a> {
     }
 
     pub(super) fn set_groups(&self, groups: Vec<Group>) {
+        self.names.begin(&groups, self.context().features.has_parent());
         // OK: called once per run; a second call would change nothing.
         let _ = self.groups.set(groups);
     }

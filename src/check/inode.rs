@@ -6,7 +6,8 @@
 use super::context::{Ctx, Spot};
 use super::finding::Object;
 use super::owners::{Entry, Local, Owner, Within};
-use super::{btree, inobt, raised};
+use super::fork::Buffers;
+use super::{attr, btree, inobt, raised};
 use crate::format::bmbt::{self, Extent};
 use crate::format::btree_block::Parts;
 use crate::format::checksum::CrcState;
@@ -52,6 +53,7 @@ pub struct Worker<'c> {
     pub owners: Local<'c>,
     /// Owners of blocks of the realtime section.
     pub rt_owners: Local<'c>,
+    buffers: Buffers,
     uuid: Uuid,
 }
 
@@ -59,7 +61,7 @@ impl<'c> Worker<'c> {
     /// For a thread.
     pub fn new(ctx: &'c Ctx<'c>) -> Self {
         let uuid = ctx.volume().superblock().metadata_uuid();
-        Self { ctx, owners: ctx.owners.local(), rt_owners: ctx.rt_owners.local(), uuid }
+        Self { ctx, owners: ctx.owners.local(), rt_owners: ctx.rt_owners.local(), buffers: Buffers::default(), uuid }
     }
 
     /// An inode as a spot.
@@ -119,7 +121,9 @@ fn report_zeroed(worker: &Worker<'_>, first: Inode<'_>, count: u32) {
 /// One inode, in use or free.
 pub fn check(worker: &mut Worker<'_>, slot: Slot<'_>) {
     let inode = slot.inode;
-    if !is_sound(worker, inode) {
+    let sound = is_sound(worker, inode);
+    worker.ctx.names.note(worker.ctx, inode, sound);
+    if !sound {
         if slot.in_use {
             worker.ctx.owners_unknown();
         }
@@ -137,6 +141,7 @@ pub fn check(worker: &mut Worker<'_>, slot: Slot<'_>) {
     if slot.in_use {
         collect(worker, inode, Fork::Data);
         collect(worker, inode, Fork::Attr);
+        attr::check(worker.ctx, inode, &mut worker.buffers);
     }
 }
 

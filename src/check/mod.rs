@@ -21,23 +21,32 @@
 pub mod agf;
 pub mod agfl;
 pub mod agi;
+pub mod attr;
+pub mod attr_leaf;
 pub mod bnobt;
 pub mod btree;
 pub mod context;
 pub mod copies;
 pub mod counters;
+pub mod da;
+pub mod dir;
+pub mod dir_data;
+pub mod dir_index;
 pub mod finding;
 pub mod finobt;
+pub mod fork;
 pub mod group;
 pub mod inobt;
 pub mod inode;
 pub mod journal;
+pub mod names;
 pub mod owners;
 pub mod refcntbt;
 pub mod rmapbt;
 pub mod run;
 pub mod space;
 pub mod superblock;
+pub mod tree;
 
 pub use context::{Ctx, Options};
 pub use finding::{Class, Finding, Mismatch, Object, RuleInfo};
@@ -73,6 +82,13 @@ pub const CATALOGUE: &[&[RuleInfo]] = &[
     refcntbt::INFOS,
     refcntbt::RAISED,
     inode::RAISED,
+    da::RAISED,
+    dir::RAISED,
+    dir_data::RAISED,
+    dir_index::RAISED,
+    attr::RAISED,
+    attr_leaf::RAISED,
+    tree::RAISED,
     space::RAISED,
     counters::RAISED,
     journal::RAISED,

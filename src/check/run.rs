@@ -3,7 +3,7 @@
 use super::context::{Collected, Ctx, Hooks, Options};
 use super::finding::{Class, Finding, Object, RuleInfo};
 use super::inode::{self, Worker};
-use super::{copies, counters, group, inobt, journal, space};
+use super::{copies, counters, dir, group, inobt, journal, space, tree};
 use crate::format::Type;
 use crate::units::{AgNumber, Ino};
 use crate::volume::Volume;
@@ -85,6 +85,7 @@ pub fn check(volume: &Volume, options: &Options, hooks: Hooks<'_>) -> Report {
     let counters_believed = primary.as_ref().is_some_and(|primary| copies::check_primary(&ctx, primary));
     groups(&ctx);
     inodes(&ctx);
+    directories(&ctx);
     spaces(&ctx);
     let sector = primary;
     if let Some(primary) = sector.as_ref().filter(|_| counters_believed) {
@@ -139,6 +140,30 @@ fn inodes(ctx: &Ctx<'_>) {
         let done = u64::try_from(piece.len()).unwrap_or(0).saturating_mul(64);
         ctx.advance(STEP, done, total);
     });
+}
+
+/// Directories that a thread takes at a time.
+const DIRECTORIES: usize = 64;
+
+fn directories(ctx: &Ctx<'_>) {
+    const STEP: &str = "directories";
+    let all = ctx.names.directories(ctx);
+    let total = u64::try_from(all.len()).unwrap_or(0);
+    ctx.begin(STEP, total);
+    parallel::over(all.chunks(DIRECTORIES).collect(), ctx.options.threads, |piece| {
+        let mut worker = dir::Worker::new(ctx);
+        for &ino in piece.iter().take_while(|_| !ctx.is_cancelled()) {
+            match ctx.walk.inode(ino) {
+                Ok(inode) => dir::check(&mut worker, inode.inode()),
+                Err(error) => {
+                    ctx.names.names_unknown(ino);
+                    ctx.unreadable(&error, Object::Inode(ino));
+                }
+            }
+        }
+        ctx.advance(STEP, u64::try_from(piece.len()).unwrap_or(0), total);
+    });
+    tree::check(ctx);
 }
 
 fn spaces(ctx: &Ctx<'_>) {
