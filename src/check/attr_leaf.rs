@@ -22,7 +22,7 @@ raised! { RAISED, structure "attr.leaf";
     /// A leaf without attributes, left over; only the first block of the fork may be one.
     EMPTY: "attrleaf-empty" corrupt "count", "leaf without attributes",
         source "scrub/attr.c:xchk_xattr_block; repair/attr_repair.c:process_leaf_attr_block", since "scrub";
-    /// Names and values lie from here to the end of the block: the first of them begins here.
+    /// Names and values lie from here to the end of the block: none begins before it.
     FIRSTUSED: "attrleaf-bad-firstused" corrupt "firstused", "not where names and values begin",
         source "xfs_attr_leaf.c:xfs_attr3_leaf_verify; repair/attr_repair.c:process_leaf_attr_block", since "3.10";
     /// Bytes of names and values, as the header counts them.
@@ -157,9 +157,9 @@ impl Leaf<'_, '_> {
             let part = || spot().part(format_args!("entries[{i}]"));
             let length = attr_leaf::size_of(&entry.content).unwrap_or(0);
             let name_at = usize::from(entry.nameidx);
-            if length == 0 || entry.name().is_empty() || name_at.saturating_add(length) > bytes.len() || u32::from(entry.nameidx) < header.firstused
-            {
-                let right = format!("a name from byte {} on that ends within the block", header.firstused);
+            let inside = name_at.saturating_add(length) <= bytes.len() && u32::from(entry.nameidx) >= end;
+            if length == 0 || entry.name().is_empty() || !inside {
+                let right = format!("a name from byte {end} on that ends within the block");
                 ctx.raise(NAMEIDX, &part(), entry.nameidx, right);
                 sound = false;
                 continue;
@@ -223,8 +223,9 @@ impl Leaf<'_, '_> {
     fn sums(&self, header: &Header, (total, first): (usize, u32), used: &Used) {
         let (ctx, spot) = (self.ctx, self.spot);
         let size = u32::try_from(self.bytes.len()).unwrap_or(u32::MAX);
-        if header.count > 0 && header.firstused != first {
-            ctx.raise(FIRSTUSED, &spot(), header.firstused, first);
+        // A split may leave it lower than needed.
+        if header.firstused > first {
+            ctx.raise(FIRSTUSED, &spot(), header.firstused, format_args!("at most {first}"));
         }
         if usize::from(header.usedbytes) != total {
             ctx.raise(USEDBYTES, &spot(), header.usedbytes, total);
