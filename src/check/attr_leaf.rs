@@ -176,7 +176,7 @@ impl Leaf<'_, '_> {
             let part = spot().part(format_args!("entries[{i}]"));
             ctx.raise(da::DISORDER, &part, format_args!("{found:#x}"), format_args!("at least {before:#x}"));
         }
-        if sound {
+        if sound && !wrong {
             self.sums(&header, (total, first), &used);
         }
         sound.then_some(greatest)

@@ -3,6 +3,7 @@
 
 use super::finding::{Class, Finding, Object, RuleInfo};
 use super::group::Group;
+use super::dquot;
 use super::names::Names;
 use super::owners::OwnerMap;
 use super::raised;
@@ -153,6 +154,8 @@ pub struct Ctx<'a> {
     pub log: LogFacts,
     /// What is known of every inode while names are followed.
     pub names: Names,
+    /// Usage of quotas as the inodes have it.
+    pub quota: dquot::Counter,
     hooks: Hooks<'a>,
     collected: Mutex<Collected>,
     ahead: Mutex<Ahead>,
@@ -175,6 +178,7 @@ impl<'a> Ctx<'a> {
             rt_owners: OwnerMap::default(),
             log,
             names: Names::default(),
+            quota: dquot::Counter::default(),
             hooks,
             collected: Mutex::default(),
             ahead: Mutex::default(),
@@ -320,6 +324,11 @@ impl<'a> Ctx<'a> {
     /// Was damage found in this inode?
     pub fn is_damaged(&self, ino: Ino) -> bool {
         lock(&self.collected).inodes.contains(&ino)
+    }
+
+    /// Was damage found in any inode?
+    pub fn any_inode_damaged(&self) -> bool {
+        !lock(&self.collected).inodes.is_empty()
     }
 
     /// Was damage found in the headers, btrees or space of this AG?

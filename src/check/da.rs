@@ -111,6 +111,8 @@ struct Scan<'s, 'r, 'c> {
     bounds: Bounds,
     result: Scanned,
     seen: HashSet<u64>,
+    /// Node of which a bad pointer was reported.
+    blamed: Option<u64>,
     next: Vec<Child>,
 }
 
@@ -123,7 +125,7 @@ pub fn scan<'c>(
     leaf: &mut dyn FnMut(&Leaf<'_>, &dyn Fn() -> Spot) -> Option<u32>,
 ) -> Scanned {
     let result = Scanned { complete: true, ..Scanned::default() };
-    let mut scan = Scan { ctx, reader, bounds, result, seen: HashSet::new(), next: Vec::new() };
+    let mut scan = Scan { ctx, reader, bounds, result, seen: HashSet::new(), blamed: None, next: Vec::new() };
     let mut children = vec![Child { at: bounds.root, hash: None, parent: None }];
     let mut level = None;
     // Levels below the root's: each at least one less.
@@ -169,7 +171,12 @@ impl Scan<'_, '_, '_> {
         let within = at >= self.bounds.root && at < self.bounds.end && (child.parent.is_none() || at != self.bounds.root);
         let block = self.reader.place(at);
         if !within || block.is_none() || !self.seen.insert(at) {
-            ctx.raise(BAD_POINTER, &self.parent_spot(child), at, "another block of the tree");
+            // Pointers behind the last one are garbage where the count is wrong: one finding for a node.
+            let parent = child.parent.map(|(parent, _)| parent);
+            if parent.is_none() || self.blamed != parent {
+                ctx.raise(BAD_POINTER, &self.parent_spot(child), at, "another block of the tree");
+            }
+            self.blamed = parent;
             return None;
         }
         let (ino, size, what) = (self.reader.ino, self.reader.size(), self.reader.what());

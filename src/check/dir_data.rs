@@ -115,7 +115,9 @@ pub fn fill<'a>(
         }
         let tag = bits::be16(bytes, next.saturating_sub(2)).map_or(0, usize::from);
         if tag != offset {
-            if !begins(ctx, bytes, next, end) {
+            // The tag of a later entry: a wrong length swallowed the ones between.
+            let swallowed = tag > offset && tag < next && tag % 8 == 0;
+            if swallowed || !begins(ctx, bytes, next, end) {
                 let rule = if free { BAD_UNUSED } else { BAD_LENGTH };
                 let found = if free { length } else { bytes.get(offset.saturating_add(8)).copied().unwrap_or(0).into() };
                 ctx.raise(rule, &part(), found, "a length behind which something begins");

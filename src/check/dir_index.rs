@@ -49,7 +49,8 @@ raised! { RAISED, structure "dir.index";
     /// Two index entries lead to one name.
     TWICE: "dirindex-entry-twice" corrupt "address", "two index entries for one name",
         source "repair/phase6.c:dir_hash_see", since "none";
-    /// The index and the names disagree. The directory is too large to say which.
+    /// Many index entries are wrong or missing, or the directory is too large to say which: names that a listing shows
+    /// cannot be opened.
     DISAGREE: "dirindex-disagrees" corrupt "address", "index and names disagree",
         source "repair/phase6.c:dir_hash_check", since "none";
     /// A single leaf ends with the longest free space of each data block, and their number.
@@ -420,6 +421,7 @@ fn node<'c>(
     if there != scanned.blocks {
         let found = format!("{there} blocks, {} in the tree", scanned.blocks);
         ctx.raise(da::UNREACHED, &fork::inode_spot(ctx, reader.ino), found, "all in the tree");
+        return None;
     }
     Some(scanned)
 }
@@ -609,6 +611,12 @@ fn disagree(names: &Names<'_, '_>, reader: &mut Reader<'_, '_>, index: &mut Inde
         }
     }
     unindexed.extend(left);
+    if unnamed.len().max(unindexed.len()) > NAMED / 2 {
+        // A wrong count cuts off entries, or takes what lies behind them for some.
+        let found = format!("{} entries lead nowhere, {} are missing", unnamed.len(), unindexed.len());
+        ctx.raise(DISAGREE, &whole, found, "one for each name");
+        return;
+    }
     for pair in unnamed.into_iter().take(NAMED) {
         let same = unindexed.iter().position(|name| name >> 32 == pair >> 32);
         let right = same.map(|at| unindexed.swap_remove(at));

@@ -67,6 +67,17 @@ impl<'r, 'c> Reader<'r, 'c> {
         self.block_size().saturating_mul(usize::try_from(self.width).unwrap_or(1))
     }
 
+    /// The same for blocks of one file system block.
+    pub fn single(
+        ctx: &'c Ctx<'c>,
+        inode: Inode<'_>,
+        fork: Fork,
+        what: &'static str,
+        buffers: &'r mut Buffers,
+    ) -> Self {
+        Self { width: 1, ..Self::new(ctx, inode, fork, what, buffers) }
+    }
+
     /// What its blocks are called.
     pub fn what(&self) -> &'static str {
         self.what

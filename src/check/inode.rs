@@ -7,7 +7,7 @@ use super::context::{Ctx, Spot};
 use super::finding::Object;
 use super::owners::{Entry, Local, Owner, Within};
 use super::fork::Buffers;
-use super::{attr, btree, inobt, raised};
+use super::{attr, btree, dquot, inobt, raised};
 use crate::format::bmbt::{self, Extent};
 use crate::format::btree_block::Parts;
 use crate::format::checksum::CrcState;
@@ -54,6 +54,7 @@ pub struct Worker<'c> {
     /// Owners of blocks of the realtime section.
     pub rt_owners: Local<'c>,
     buffers: Buffers,
+    quota: dquot::Local<'c>,
     uuid: Uuid,
 }
 
@@ -61,7 +62,7 @@ impl<'c> Worker<'c> {
     /// For a thread.
     pub fn new(ctx: &'c Ctx<'c>) -> Self {
         let uuid = ctx.volume().superblock().metadata_uuid();
-        Self { ctx, owners: ctx.owners.local(), rt_owners: ctx.rt_owners.local(), buffers: Buffers::default(), uuid }
+        Self { ctx, owners: ctx.owners.local(), rt_owners: ctx.rt_owners.local(), buffers: Buffers::default(), quota: dquot::Local::new(ctx), uuid }
     }
 
     /// An inode as a spot.
@@ -124,6 +125,7 @@ pub fn check(worker: &mut Worker<'_>, slot: Slot<'_>) {
     let sound = is_sound(worker, inode);
     worker.ctx.names.note(worker.ctx, inode, sound);
     if !sound {
+        worker.quota.unknown();
         if slot.in_use {
             worker.ctx.owners_unknown();
         }
@@ -141,6 +143,7 @@ pub fn check(worker: &mut Worker<'_>, slot: Slot<'_>) {
     if slot.in_use {
         collect(worker, inode, Fork::Data);
         collect(worker, inode, Fork::Attr);
+        worker.quota.count(inode);
         attr::check(worker.ctx, inode, &mut worker.buffers);
     }
 }

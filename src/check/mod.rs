@@ -32,6 +32,7 @@ pub mod da;
 pub mod dir;
 pub mod dir_data;
 pub mod dir_index;
+pub mod dquot;
 pub mod finding;
 pub mod finobt;
 pub mod fork;
@@ -89,6 +90,7 @@ pub const CATALOGUE: &[&[RuleInfo]] = &[
     attr::RAISED,
     attr_leaf::RAISED,
     tree::RAISED,
+    dquot::RAISED,
     space::RAISED,
     counters::RAISED,
     journal::RAISED,

@@ -3,7 +3,7 @@
 use super::context::{Collected, Ctx, Hooks, Options};
 use super::finding::{Class, Finding, Object, RuleInfo};
 use super::inode::{self, Worker};
-use super::{copies, counters, dir, group, inobt, journal, space, tree};
+use super::{copies, counters, dir, dquot, group, inobt, journal, space, tree};
 use crate::format::Type;
 use crate::units::{AgNumber, Ino};
 use crate::volume::Volume;
@@ -164,6 +164,7 @@ fn directories(ctx: &Ctx<'_>) {
         ctx.advance(STEP, u64::try_from(piece.len()).unwrap_or(0), total);
     });
     tree::check(ctx);
+    dquot::check(ctx);
 }
 
 fn spaces(ctx: &Ctx<'_>) {
