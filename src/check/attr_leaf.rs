@@ -130,7 +130,12 @@ impl Leaf<'_, '_> {
             return None;
         }
         if end > header.firstused {
-            ctx.raise(COUNT, &spot(), header.count, format_args!("at most {}", header.firstused.saturating_sub(start) / 8));
+            ctx.raise(
+                COUNT,
+                &spot(),
+                header.count,
+                format_args!("at most {}", header.firstused.saturating_sub(start) / 8),
+            );
             return None;
         }
         if header.count == 0 && at != 0 {

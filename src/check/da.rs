@@ -168,7 +168,8 @@ impl Scan<'_, '_, '_> {
         leaf: &mut dyn FnMut(&Leaf<'_>, &dyn Fn() -> Spot) -> Option<u32>,
     ) -> Links {
         let (ctx, at) = (self.ctx, child.at);
-        let within = at >= self.bounds.root && at < self.bounds.end && (child.parent.is_none() || at != self.bounds.root);
+        let within =
+            at >= self.bounds.root && at < self.bounds.end && (child.parent.is_none() || at != self.bounds.root);
         let block = self.reader.place(at);
         if !within || block.is_none() || !self.seen.insert(at) {
             // Pointers behind the last one are garbage where the count is wrong: one finding for a node.

@@ -110,8 +110,7 @@ fn is_internal(ctx: &Ctx<'_>, ino: Ino) -> bool {
     if ctx.context().features.has_metadir() {
         return false;
     }
-    [sb.rbmino, sb.rsumino, sb.uquotino, sb.gquotino].contains(&ino)
-        || (ctx.context().has_crc() && sb.pquotino == ino)
+    [sb.rbmino, sb.rsumino, sb.uquotino, sb.gquotino].contains(&ino) || (ctx.context().has_crc() && sb.pquotino == ino)
 }
 
 impl Names<'_, '_> {
@@ -259,7 +258,8 @@ fn shortform(names: &mut Names<'_, '_>, inode: Inode<'_>) {
             ctx.raise(SF_I8COUNT, &spot(), header.i8count, right);
             return;
         }
-        let found = end.map_or_else(|| "entries leave the inode".to_owned(), |end| format!("entries end at byte {end}"));
+        let found =
+            end.map_or_else(|| "entries leave the inode".to_owned(), |end| format!("entries end at byte {end}"));
         ctx.raise(SF_SIZE, &spot(), found, format_args!("byte {size}"));
         return;
     }

@@ -4,8 +4,8 @@
 
 use super::context::{Ctx, Spot};
 use super::raised;
-use crate::format::dir_data::{FREE_TAG, entry_size, header_size};
 use crate::format::bits;
+use crate::format::dir_data::{FREE_TAG, entry_size, header_size};
 use crate::units::Ino;
 
 raised! { RAISED, structure "dir.data";
@@ -76,7 +76,8 @@ fn begins(ctx: &Ctx<'_>, bytes: &[u8], offset: usize, end: usize) -> bool {
     } else {
         bytes.get(offset.saturating_add(8)).map(|&length| entry_size(ctx.context(), length))
     };
-    let next = size.and_then(|size| offset.checked_add(size)).filter(|&next| next <= end && next >= offset.saturating_add(8));
+    let next =
+        size.and_then(|size| offset.checked_add(size)).filter(|&next| next <= end && next >= offset.saturating_add(8));
     next.and_then(|next| bits::be16(bytes, next.saturating_sub(2))).is_some_and(|tag| usize::from(tag) == offset)
 }
 
@@ -119,7 +120,8 @@ pub fn fill<'a>(
             let swallowed = tag > offset && tag < next && tag % 8 == 0;
             if swallowed || !begins(ctx, bytes, next, end) {
                 let rule = if free { BAD_UNUSED } else { BAD_LENGTH };
-                let found = if free { length } else { bytes.get(offset.saturating_add(8)).copied().unwrap_or(0).into() };
+                let found =
+                    if free { length } else { bytes.get(offset.saturating_add(8)).copied().unwrap_or(0).into() };
                 ctx.raise(rule, &part(), found, "a length behind which something begins");
                 return Filled { complete: false, longest: None };
             }
@@ -208,7 +210,8 @@ impl Best {
     fn wrong(&self) -> Option<String> {
         let [a, b, c] = self.listed;
         let ordered = a.1 >= b.1 && b.1 >= c.1;
-        let all = self.listed.iter().zip(self.seen).all(|(listed, seen)| if listed.1 == 0 { listed.0 == 0 } else { seen });
+        let all =
+            self.listed.iter().zip(self.seen).all(|(listed, seen)| if listed.1 == 0 { listed.0 == 0 } else { seen });
         (self.missing || !ordered || !all).then(|| Self::text(self.listed))
     }
 

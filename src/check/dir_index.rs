@@ -1,8 +1,7 @@
 //! Directories in blocks: data blocks, the hash index over them (in the single block, in one leaf, in a tree of leaves),
-//! and the index of free space.
+//! and the names that stand twice. The index of free space: [`dir_free`](super::dir_free).
 //!
-//! `xfs_dir3_block_verify`, `xfs_dir3_leaf_check_int` (xfs_dir2_leaf.c), `xfs_dir3_free_verify` (xfs_dir2_node.c),
-//! `scrub/dir.c`; `check_dir2_*` and `longform_dir2_check_*` (xfs_repair, phase6.c).
+//! `xfs_dir3_block_verify`, `xfs_dir3_leaf_check_int` (xfs_dir2_leaf.c), `scrub/dir.c`; `check_dir2_*` and `longform_dir2_check_*` (xfs_repair, phase6.c).
 //!
 //! Memory: 16 bytes for each entry of the directory at hand, up to [`MOST`] of them.
 
@@ -10,12 +9,13 @@ use super::context::Spot;
 use super::da::{self, Bounds, FRAME};
 use super::dir::{self, Names};
 use super::dir_data::{self, Filled};
+use super::dir_free::{self, Listed, Longest};
 use super::fork::{self, Buffers, Read, Reader};
 use super::names::mix;
 use super::raised;
 use crate::format::dinode::Fork;
 use crate::format::dir_data::{header_size, leaf_start, magic};
-use crate::format::{bits, dir_free, dir_leaf, hash};
+use crate::format::{bits, dir_leaf, hash};
 use crate::units::FileBlock;
 use crate::walk::Inode;
 use crate::walk::directory::{FREE_BYTE, LEAF_BYTE};
@@ -53,34 +53,12 @@ raised! { RAISED, structure "dir.index";
     /// cannot be opened.
     DISAGREE: "dirindex-disagrees" corrupt "address", "index and names disagree",
         source "repair/phase6.c:dir_hash_check", since "none";
-    /// A single leaf ends with the longest free space of each data block, and their number.
-    BESTCOUNT: "dirleaf-bad-bestcount" corrupt "bestcount", "not the number of data blocks",
-        source "xfs_dir2_leaf.c:xfs_dir3_leaf_check_int; scrub/dir.c:xchk_directory_leaf1_bestfree", since "3.10";
-    /// The longest free space that the index keeps for a data block is not what the block has. New names go to the wrong
-    /// block, or the kernel gives up ("XFS_WANT_CORRUPTED_GOTO").
-    BESTS: "dirfree-bad-best" corrupt "bests", "longest free space is not that of the data block",
-        source "scrub/dir.c:xchk_directory_leaf1_bestfree, xchk_directory_free_bestfree; repair/phase6.c:longform_dir2_check_leaf",
-        since "scrub";
-    /// Data blocks that the index of free space does not speak of.
-    NOT_LISTED: "dirfree-missing-block" corrupt "bests", "a data block without an entry",
-        source "repair/phase6.c:longform_dir2_check_node", since "none";
-    /// The first data block that a block of the free space index speaks of follows from its place.
-    FIRSTDB: "dirfree-bad-firstdb" corrupt "firstdb", "first data block does not fit the place",
-        source "xfs_dir2_node.c:xfs_dir3_free_header_check; repair/phase6.c:longform_dir2_check_node", since "3.10";
-    /// More entries than fit into the block, or than there can be data blocks.
-    NVALID: "dirfree-bad-nvalid" corrupt "nvalid", "more entries than fit",
-        source "xfs_dir2_node.c:xfs_dir3_free_header_check; repair/phase6.c:longform_dir2_check_node", since "3.10";
-    /// How many entries of the block are in use.
-    NUSED: "dirfree-bad-nused" corrupt "nused", "not the number of entries in use",
-        source "xfs_dir2_node.c:xfs_dir3_free_header_check; repair/phase6.c:longform_dir2_check_node", since "3.10";
 }
 
 /// Entries of a directory up to which the index can be compared one by one.
 pub const MOST: usize = 1 << 23;
 /// Findings about one directory's index.
-const NAMED: usize = 8;
-/// A data block that does not exist, in lists of free space.
-const NO_BLOCK: u16 = 0xffff;
+pub(super) const NAMED: usize = 8;
 
 /// The names and the index of a directory, as hash and address. Kept from one directory to the next.
 #[derive(Debug, Default)]
@@ -92,7 +70,7 @@ pub struct Index {
     last: u32,
     disorder: Option<(Spot, u32, u32)>,
     /// Longest free space of each data block, by number; `None` where that is not known.
-    longest: Vec<(u64, Option<u16>)>,
+    longest: Vec<Longest>,
 }
 
 fn pack(hash: u32, address: u32) -> u64 {
@@ -199,7 +177,7 @@ pub(super) fn check<'c>(names: &mut Names<'_, 'c>, inode: Inode<'_>, buffers: &m
 }
 
 /// The number of the data block at a file block.
-fn number(at: u64, width: u64) -> u64 {
+pub(super) fn number(at: u64, width: u64) -> u64 {
     at.checked_div(width).unwrap_or(0)
 }
 
@@ -390,9 +368,10 @@ fn leaf1(names: &Names<'_, '_>, reader: &mut Reader<'_, '_>, index: &mut Index, 
     let count = bits::be32(bytes, tail).unwrap_or(0);
     let mut room = tail.saturating_sub(usize::try_from(blocks).unwrap_or(usize::MAX).saturating_mul(2));
     if u64::from(count) == blocks {
-        free_list(names, &Listed { index, first: 0, spot: &spot }, dir_leaf::bests(bytes));
+        let listed = Listed { blocks: &index.longest, first: 0, spot: &spot };
+        dir_free::list(names, &listed, dir_leaf::bests(bytes));
     } else {
-        ctx.raise(BESTCOUNT, &spot(), count, blocks);
+        ctx.raise(dir_free::BESTCOUNT, &spot(), count, blocks);
         room = tail;
     }
     leaf_entries(names, bytes, index, room, &spot)?;
@@ -410,10 +389,9 @@ fn node<'c>(
     let ctx = names.ctx;
     let leaf = if ctx.context().has_crc() { dir_leaf::magic::LEAFN_V5 } else { dir_leaf::magic::LEAFN_V4 };
     let bounds = Bounds { root: leaf_at, end: free_at, leaf };
-    let scanned = da::scan(ctx, reader, bounds, &mut |leaf, spot| {
-        leaf_entries(names, leaf.bytes, index, leaf.bytes.len(), spot)
-    });
-    free(names, reader, index, free_at);
+    let scanned =
+        da::scan(ctx, reader, bounds, &mut |leaf, spot| leaf_entries(names, leaf.bytes, index, leaf.bytes.len(), spot));
+    dir_free::check(names, reader, &index.longest, free_at);
     if !scanned.complete {
         return None;
     }
@@ -424,122 +402,6 @@ fn node<'c>(
         return None;
     }
     Some(scanned)
-}
-
-/// A list of free spaces: what it speaks of.
-struct Listed<'l> {
-    index: &'l Index,
-    first: u64,
-    spot: &'l dyn Fn() -> Spot,
-}
-
-/// Compares listed free spaces with those of the data blocks. Gives the entries in use.
-fn free_list(names: &Names<'_, '_>, listed: &Listed<'_>, bests: impl Iterator<Item = u16>) -> u32 {
-    let blocks = &listed.index.longest;
-    let mut at = blocks.partition_point(|(number, _)| *number < listed.first);
-    let mut used = 0;
-    let mut wrong = 0usize;
-    for (i, best) in bests.enumerate() {
-        let number = listed.first.saturating_add(u64::try_from(i).unwrap_or(0));
-        used += u32::from(best != NO_BLOCK);
-        let block = blocks.get(at).filter(|block| block.0 == number);
-        at += usize::from(block.is_some());
-        let right = match block {
-            None => NO_BLOCK,
-            Some((_, Some(longest))) => *longest,
-            // The block could not be read: nothing follows from it.
-            Some((_, None)) => continue,
-        };
-        if best != right && wrong < NAMED {
-            wrong += 1;
-            let part = (listed.spot)().part(format_args!("bests[{i}]"));
-            names.ctx.raise(BESTS, &part, format_args!("{best:#x}"), format_args!("{right:#x}"));
-        }
-    }
-    used
-}
-
-/// The index of free space.
-fn free(names: &Names<'_, '_>, reader: &mut Reader<'_, '_>, index: &Index, free_at: u64) {
-    let (ctx, context) = (names.ctx, names.ctx.context());
-    let width = u64::from(reader.width);
-    let room = reader.size().saturating_sub(usize::try_from(dir_free::header_size(context)).unwrap_or(0));
-    let most = u64::try_from(room / 2).unwrap_or(0);
-    let mut covered: Vec<(u64, u64)> = Vec::new();
-    let (mut next, mut i) = (0u64, 0usize);
-    while let Some(extent) = reader.map.extents().get(i) {
-        i += 1;
-        let stop = extent.startoff.0.saturating_add(u64::from(extent.blockcount));
-        let mut at = extent.startoff.0.max(free_at).max(next);
-        while at < stop && !ctx.is_cancelled() {
-            let first_at = at.saturating_sub(at.saturating_sub(free_at).checked_rem(width).unwrap_or(0));
-            next = first_at.saturating_add(width);
-            at = next;
-            let first = number(first_at.saturating_sub(free_at), width).saturating_mul(most);
-            let count = free_block(names, reader, index, (first_at, first, most));
-            // What a damaged block speaks of is not missing.
-            covered.push((first, first.saturating_add(count.unwrap_or(most))));
-        }
-    }
-    let is_covered = |number: u64| {
-        let after = covered.partition_point(|range| range.0 <= number);
-        after.checked_sub(1).and_then(|i| covered.get(i)).is_some_and(|range| number < range.1)
-    };
-    if let Some((number, _)) = index.longest.iter().find(|(number, _)| !is_covered(*number)) {
-        let spot = reader.spot(free_at);
-        ctx.raise(NOT_LISTED, &spot, format_args!("nothing of data block {number}"), "its longest free space");
-    }
-}
-
-/// A block of it; gives how many data blocks it speaks of.
-fn free_block(
-    names: &Names<'_, '_>,
-    reader: &mut Reader<'_, '_>,
-    index: &Index,
-    (at, first, most): (u64, u64, u64),
-) -> Option<u64> {
-    let (ctx, context) = (names.ctx, names.ctx.context());
-    let (ino, size, what, block) = (reader.ino, reader.size(), reader.what(), reader.place(at));
-    let spot = || fork::spot(ctx, ino, what, block, at, size);
-    let bytes = match reader.read(at) {
-        Read::Block(bytes) => bytes,
-        Read::Failed => return None,
-        Read::Hole => {
-            ctx.raise(HOLE, &spot(), "a part of the block is missing", "a whole block");
-            return None;
-        }
-    };
-    let header = dir_free::header(context, bytes)?;
-    let right = if context.has_crc() { dir_free::magic::V5 } else { dir_free::magic::V4 };
-    if header.magic != right {
-        ctx.raise(da::BAD_MAGIC, &spot(), format_args!("{:#x}", header.magic), format_args!("{right:#x}"));
-        return None;
-    }
-    if !fork::frame(ctx, (fork::DIR, &FRAME), bytes, (block, ino), &spot) {
-        return None;
-    }
-    if context.has_crc() && bits::be32(bytes, 60).unwrap_or(0) != 0 {
-        ctx.raise(dir_data::BAD_PAD, &spot(), format_args!("{:#x}", bits::be32(bytes, 60).unwrap_or(0)), 0);
-    }
-    if u64::from(header.firstdb) != first {
-        ctx.raise(FIRSTDB, &spot(), header.firstdb, first);
-    }
-    if u64::from(header.nvalid) > most {
-        ctx.raise(NVALID, &spot(), header.nvalid, format_args!("at most {most}"));
-        return None;
-    }
-    // Entries behind the last data block are no list any more: one finding says so.
-    let last = index.longest.last().map_or(0, |(number, _)| number.saturating_add(1));
-    let count = u64::from(header.nvalid);
-    if first.saturating_add(count) > last.max(first) {
-        ctx.raise(NVALID, &spot(), header.nvalid, format_args!("at most {}", last.saturating_sub(first)));
-        return Some(count);
-    }
-    let used = free_list(names, &Listed { index, first, spot: &spot }, dir_free::bests(context, bytes));
-    if used != header.nused {
-        ctx.raise(NUSED, &spot(), header.nused, used);
-    }
-    Some(count)
 }
 
 /// Names that stand twice: neighbours in the index have the same hash.
@@ -576,7 +438,12 @@ fn disagree(names: &Names<'_, '_>, reader: &mut Reader<'_, '_>, index: &mut Inde
     let ctx = names.ctx;
     let whole = fork::inode_spot(ctx, reader.ino);
     if index.names.len() >= MOST || index.index.len() >= MOST {
-        ctx.raise(DISAGREE, &whole, format_args!("{} index entries", index.counts.1), format_args!("{}", index.counts.0));
+        ctx.raise(
+            DISAGREE,
+            &whole,
+            format_args!("{} index entries", index.counts.1),
+            format_args!("{}", index.counts.0),
+        );
         return;
     }
     let by_address = |pair: &u64| (address_of(*pair), *pair);
@@ -599,7 +466,12 @@ fn disagree(names: &Names<'_, '_>, reader: &mut Reader<'_, '_>, index: &mut Inde
             said += 1;
         } else if let Some(name) = left.next_if(|name| address_of(*name) == address_of(pair)) {
             if name != pair {
-                ctx.raise(HASH, &spot(reader, pair), format_args!("{:#x}", pair >> 32), format_args!("{:#x}", name >> 32));
+                ctx.raise(
+                    HASH,
+                    &spot(reader, pair),
+                    format_args!("{:#x}", pair >> 32),
+                    format_args!("{:#x}", name >> 32),
+                );
                 said += 1;
             }
         } else {

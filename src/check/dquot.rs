@@ -235,7 +235,9 @@ impl Records<'_> {
             Kind::Project => kind::PROJECT,
         };
         let bigtime = record.type_ & kind::BIGTIME != 0;
-        if record.type_ & !kind::BIGTIME != right || (bigtime && (record.id == 0 || !ctx.context().features.has_bigtime())) {
+        if record.type_ & !kind::BIGTIME != right
+            || (bigtime && (record.id == 0 || !ctx.context().features.has_bigtime()))
+        {
             return not(BAD_TYPE, format!("{:#x}", record.type_), format!("{right:#x}"));
         }
         if u64::from(record.id) != id {

@@ -31,6 +31,7 @@ pub mod counters;
 pub mod da;
 pub mod dir;
 pub mod dir_data;
+pub mod dir_free;
 pub mod dir_index;
 pub mod dquot;
 pub mod finding;
@@ -87,6 +88,7 @@ pub const CATALOGUE: &[&[RuleInfo]] = &[
     dir::RAISED,
     dir_data::RAISED,
     dir_index::RAISED,
+    dir_free::RAISED,
     attr::RAISED,
     attr_leaf::RAISED,
     tree::RAISED,

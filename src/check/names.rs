@@ -167,11 +167,9 @@ impl Names {
             0 if group.inobt.is_witness() => Target::Free,
             0 => Target::Unknown,
             what if what & DAMAGED != 0 => Target::Damaged,
-            what => Target::Inode {
-                ftype: what & TYPE,
-                metadata: what & METADATA != 0,
-                unlinked: what & UNLINKED != 0,
-            },
+            what => {
+                Target::Inode { ftype: what & TYPE, metadata: what & METADATA != 0, unlinked: what & UNLINKED != 0 }
+            }
         }
     }
 

@@ -85,14 +85,21 @@ fn named_by(entries: &[Pair], ino: Ino) -> &[Pair] {
 fn loops(ctx: &Ctx<'_>, entries: &[Pair], is_root: &dyn Fn(Ino) -> bool) {
     // 0: not looked at; else the number of the walk up that came by first.
     let mut walked = vec![0usize; entries.len()];
-    let place = |ino: Ino| Some(entries.partition_point(|entry| entry.0 < ino)).filter(|&i| entries.get(i).is_some_and(|e| e.0 == ino));
+    let place = |ino: Ino| {
+        Some(entries.partition_point(|entry| entry.0 < ino)).filter(|&i| entries.get(i).is_some_and(|e| e.0 == ino))
+    };
     for start in 0..entries.len() {
         let mark = start.saturating_add(1);
         let mut at = Some(start);
         while let Some((i, slot)) = at.and_then(|i| Some((i, walked.get_mut(i)?))) {
             if *slot == mark {
                 if let Some(&(ino, parent)) = entries.get(i) {
-                    ctx.raise(LOOP, &inode_spot(ctx, ino), format_args!("lies in {parent}, and that in it"), "a way to the root");
+                    ctx.raise(
+                        LOOP,
+                        &inode_spot(ctx, ino),
+                        format_args!("lies in {parent}, and that in it"),
+                        "a way to the root",
+                    );
                 }
                 break;
             }
