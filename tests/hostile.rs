@@ -23,7 +23,7 @@ use xfsinspect::walk::btree::{At, Blocks, Root};
 use xfsinspect::walk::extents::{ForkMap, extents, locate};
 use xfsinspect::walk::shared::Shared;
 use xfsinspect::walk::tree::{self, Event, Options};
-use xfsinspect::walk::{Walk, attributes, directory, file, group, inodes, paths, symlink, unlinked};
+use xfsinspect::walk::{Walk, attributes, directory, file, fsmap, group, inodes, owner, paths, symlink, unlinked};
 
 /// A device with some of its bytes replaced.
 struct Overlay {
@@ -157,6 +157,19 @@ fn everything(volume: &Volume) -> Seen {
     some.truncate(4);
     for ino in some {
         let _ = paths::of(&walk, ino, &mut |error| errors.push(error));
+    }
+    for rmap in [true, false] {
+        let query = fsmap::Query { rmap, ..fsmap::Query::default() };
+        let mut ranges = 0;
+        let _ = fsmap::for_each(volume, &query, &mut |error| errors.push(error), &mut |_| {
+            ranges += 1;
+            ControlFlow::Continue(())
+        });
+        assert!(ranges > 0);
+        let bytes = [0, 4096, 70_000, 1 << 20, 40 << 20].map(ByteOffset);
+        let bytes: Vec<_> = bytes.iter().flat_map(|&byte| [(Device::Data, byte), (Device::Rt, byte)]).collect();
+        let answers = owner::of(&walk, &bytes, owner::Options { rmap }, &mut |error| errors.push(error));
+        assert!(answers.iter().all(|answer| !answer.owners.is_empty()));
     }
     seen.errors.extend(errors.iter().map(Error::to_string));
     seen
@@ -420,4 +433,16 @@ fn a_budget_ends_everything() {
     );
     assert!(errors.iter().all(|e| matches!(e, Error::Exhausted { steps: 50 })), "{errors:?}");
     assert!(!errors.is_empty());
+}
+
+#[test]
+fn a_btree_with_fewer_extents_than_the_core_says() {
+    // Case C18: inode 131, core says 578, the leaves hold 575.
+    let volume = common::volume("c18-nextents-mismatch");
+    let walk = Walk::new(&volume);
+    let block = walk.inode(Ino(131)).unwrap();
+    let all: Vec<_> = extents(&walk, block.inode(), Fork::Data).collect();
+    assert_eq!(all.iter().filter(|extent| extent.is_ok()).count(), 575);
+    let last = all.last().unwrap().as_ref().expect_err("the count is wrong").to_string();
+    assert!(last.contains("core.nextents") && last.contains("found 578, expected 575"), "{last}");
 }

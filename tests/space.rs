@@ -89,6 +89,35 @@ fn addresses_equal_xfs_db() {
     assert!(compared >= 1000, "only {compared} values compared");
 }
 
+/// The record of group 2000 in v5-quota says 1 block and 1 inode, as its inode does; one block more is made of that,
+/// with and without the checksum mended.
+#[test]
+fn quota_usage_that_does_not_add_up() {
+    let mut bytes = fs::read(common::image("v5-quota")).unwrap();
+    let at = bytes
+        .windows(12)
+        .step_by(8)
+        .position(|w| w[..3] == [0x44, 0x51, 1] && w[3] & 4 != 0 && w[4..8] == 2000u32.to_be_bytes())
+        .map(|n| n * 8)
+        .expect("a record of group 2000");
+    assert_eq!(bytes[at + 40..at + 48], 1u64.to_be_bytes());
+    bytes[at + 47] = 2;
+    let run = |bytes: &[u8]| {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), bytes).unwrap();
+        let output = xfsinspect(&["quota", "-k", "group", file.path().to_str().unwrap()]);
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (code, errors) = run(&bytes);
+    assert_eq!(code, Some(1));
+    assert!(errors.contains("inode 132 › dquot 2000.crc") && errors.contains("the checksum is wrong"), "{errors}");
+    let crc = xfsinspect::format::checksum::compute(&bytes[at..at + 136], 108).unwrap();
+    bytes[at + 108..at + 112].copy_from_slice(&crc.to_le_bytes());
+    let (code, errors) = run(&bytes);
+    assert_eq!(code, Some(1));
+    assert!(errors.contains("warning[quota-usage-mismatch]") && errors.contains("for group 2000;"), "{errors}");
+}
+
 #[test]
 fn addresses_that_do_not_exist_are_refused() {
     let cases: &[(&str, &[&str], &str)] = &[

@@ -86,7 +86,8 @@ pub fn check(ctx: &Ctx<'_>, group: &Group, bytes: &[u8], owners: &mut Local<'_>)
     let (mut outside, mut stale) = (Vec::new(), Vec::new());
     for i in 0..slots {
         let Some(block) = slot(context, bytes, i) else { break };
-        let position = i.checked_sub(agf.flfirst).unwrap_or_else(|| slots.saturating_sub(agf.flfirst).saturating_add(i));
+        let position =
+            i.checked_sub(agf.flfirst).unwrap_or_else(|| slots.saturating_sub(agf.flfirst).saturating_add(i));
         if position >= in_use {
             if context.has_crc() && !block.is_null() && block.0 >= ctx.geometry().ag_blocks {
                 stale.push((i, block));

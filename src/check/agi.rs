@@ -44,7 +44,11 @@ impl Subject {
 
     fn inode_or_null(&self, ino: AgIno) -> Option<Mismatch> {
         let right = ino.is_null() || self.inodes.contains(&ino.0);
-        Mismatch::unless(right, ino, format_args!("null, or {} to {}", self.inodes.start, self.inodes.end.saturating_sub(1)))
+        Mismatch::unless(
+            right,
+            ino,
+            format_args!("null, or {} to {}", self.inodes.start, self.inodes.end.saturating_sub(1)),
+        )
     }
 }
 

@@ -62,7 +62,12 @@ pub fn check(ctx: &Ctx<'_>, group: &mut Group, agf: &Agf, owners: &mut Local<'_>
                 && last.startblock.0.checked_add(last.blockcount.0) == Some(extent.startblock.0)
             {
                 let found = format!("[{},{}]", extent.startblock, extent.blockcount);
-                ctx.raise(UNMERGED, &leaf.spot(i), found, format_args!("one with [{},{}]", last.startblock, last.blockcount));
+                ctx.raise(
+                    UNMERGED,
+                    &leaf.spot(i),
+                    found,
+                    format_args!("one with [{},{}]", last.startblock, last.blockcount),
+                );
             }
             last = Some(*extent);
         }
@@ -80,7 +85,13 @@ pub fn check(ctx: &Ctx<'_>, group: &mut Group, agf: &Agf, owners: &mut Local<'_>
 }
 
 /// Which blocks are free: what both btrees say, or the one that is a witness.
-fn settle(ctx: &Ctx<'_>, group: &mut Group, by_block: (&[FreeExtent], Scanned), by_size: (&[FreeExtent], Scanned), owners: &mut Local<'_>) {
+fn settle(
+    ctx: &Ctx<'_>,
+    group: &mut Group,
+    by_block: (&[FreeExtent], Scanned),
+    by_size: (&[FreeExtent], Scanned),
+    owners: &mut Local<'_>,
+) {
     let ag = group.ag;
     let mut add = |extents: &[FreeExtent], owner| {
         for extent in extents {
@@ -101,7 +112,11 @@ fn settle(ctx: &Ctx<'_>, group: &mut Group, by_block: (&[FreeExtent], Scanned), 
                 if let Some(extent) = extents.first()
                     && (rule.id == ONLY_BNO.id || other.is_empty())
                 {
-                    let more = if extents.len() > 1 { format!(" and {} more", extents.len().saturating_sub(1)) } else { String::new() };
+                    let more = if extents.len() > 1 {
+                        format!(" and {} more", extents.len().saturating_sub(1))
+                    } else {
+                        String::new()
+                    };
                     let found = format!("[{},{}]{more}", extent.startblock, extent.blockcount);
                     let expected = match other.first() {
                         Some(other) => format!("[{},{}] as in the other btree", other.startblock, other.blockcount),
@@ -162,7 +177,9 @@ mod tests {
     use crate::units::ExtLen;
 
     fn extents(list: &[(u32, u32)]) -> Extents {
-        list.iter().map(|&(start, length)| FreeExtent { startblock: AgBlock(start), blockcount: ExtLen(length) }).collect()
+        list.iter()
+            .map(|&(start, length)| FreeExtent { startblock: AgBlock(start), blockcount: ExtLen(length) })
+            .collect()
     }
 
     #[test]

@@ -241,7 +241,9 @@ fn node_keys(kind: Type, key: &[u8]) -> (Key, Option<Key>) {
         Type::Bnobt | Type::Inobt | Type::Finobt | Type::Refcntbt | Type::Rtrefcntbt => ([u32_at(0), 0, 0], None),
         Type::Cntbt => ([u32_at(4), u32_at(0), 0], None),
         Type::Rmapbt | Type::Rtrmapbt => {
-            let pair = |at: usize| [u32_at(at), u64_at(at.saturating_add(4)), u64_at(at.saturating_add(12)) & !Within::UNWRITTEN];
+            let pair = |at: usize| {
+                [u32_at(at), u64_at(at.saturating_add(4)), u64_at(at.saturating_add(12)) & !Within::UNWRITTEN]
+            };
             (pair(0), Some(pair(20)))
         }
         _ => ([u64_at(0), 0, 0], None),
@@ -253,7 +255,8 @@ fn record_high(record: &[u8]) -> Key {
     let [start, owner, offset] = record_key(Type::Rmapbt, record);
     let more = u64::from(bits::be32(record, 4).unwrap_or(0)).saturating_sub(1);
     let file = owner >> 63 == 0 && offset & Within::TREE == 0;
-    let offset = if file { (offset.wrapping_add(more) & 0x3f_ffff_ffff_ffff) | (offset & !0x3f_ffff_ffff_ffff) } else { offset };
+    let offset =
+        if file { (offset.wrapping_add(more) & 0x3f_ffff_ffff_ffff) | (offset & !0x3f_ffff_ffff_ffff) } else { offset };
     [start.saturating_add(more), owner, offset]
 }
 
@@ -341,7 +344,13 @@ struct Scan<'c> {
 }
 
 impl Scan<'_> {
-    fn raise(&mut self, rule: &'static super::RuleInfo, spot: &Spot, found: impl std::fmt::Display, expected: impl std::fmt::Display) {
+    fn raise(
+        &mut self,
+        rule: &'static super::RuleInfo,
+        spot: &Spot,
+        found: impl std::fmt::Display,
+        expected: impl std::fmt::Display,
+    ) {
         self.result.sound = false;
         self.ctx.raise(rule, spot, found, expected);
     }
@@ -367,8 +376,10 @@ impl Scan<'_> {
                     self.narrow_root = Some(root.max_keys);
                 }
                 let kind = self.tree.shape.kind;
-                let children: Vec<Child> =
-                    root.children().map(|(key, pointer)| self.child(pointer, Some(node_keys(kind, key)), None)).collect();
+                let children: Vec<Child> = root
+                    .children()
+                    .map(|(key, pointer)| self.child(pointer, Some(node_keys(kind, key)), None))
+                    .collect();
                 let spot = self.tree.root_spot(self.ctx);
                 self.node_order(&children, &spot);
                 Some((below, children))
@@ -390,14 +401,7 @@ impl Scan<'_> {
         }
     }
 
-    fn level(
-        &mut self,
-        level: u16,
-        children: &[Child],
-        batch: &mut Batch,
-        owners: &mut Local<'_>,
-        leaf: LeafFn<'_>,
-    ) {
+    fn level(&mut self, level: u16, children: &[Child], batch: &mut Batch, owners: &mut Local<'_>, leaf: LeafFn<'_>) {
         let size = usize::try_from(self.ctx.context().block_size).unwrap_or(usize::MAX);
         let window = (1usize << 20).checked_div(size).unwrap_or(1).max(1);
         let mut blocks: Vec<FsBlock> = children.iter().filter_map(|child| child.block).collect();

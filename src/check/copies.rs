@@ -221,7 +221,8 @@ pub fn check_primary(ctx: &Ctx<'_>, primary: &Sector) -> Option<Vec<&'static str
     // Through a copy it is known which fields are wrong: what a rule says of one that follows from another is left out.
     let through_copy = matches!(ctx.volume().origin(), Origin::Chosen { .. });
     let right = Sector { sb: ctx.volume().superblock().clone(), zoned: ctx.volume().zoned(), ..primary.clone() };
-    let differing: Vec<&'static str> = if through_copy { differences(primary, &right).iter().map(|d| d.0).collect() } else { Vec::new() };
+    let differing: Vec<&'static str> =
+        if through_copy { differences(primary, &right).iter().map(|d| d.0).collect() } else { Vec::new() };
     let mut damaged: Vec<&'static str> = Vec::new();
     for finding in superblock::check(&primary.subject(), &spot.place) {
         let field = finding.place.field.unwrap_or(finding.rule.field);

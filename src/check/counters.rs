@@ -44,7 +44,9 @@ pub fn check(ctx: &Ctx<'_>, sb: &Superblock, spot: &Spot) {
     if ctx.is_partial() || !complete || ctx.is_any_ag_damaged() {
         return;
     }
-    let sum = |value: &dyn Fn(&super::group::Group) -> u64| groups.iter().fold(0u64, |sum, group| sum.saturating_add(value(group)));
+    let sum = |value: &dyn Fn(&super::group::Group) -> u64| {
+        groups.iter().fold(0u64, |sum, group| sum.saturating_add(value(group)))
+    };
     if groups.iter().all(|group| group.inobt.is_witness()) {
         for (rule, found, right) in
             [(ICOUNT, sb.icount, sum(&|group| group.inodes)), (IFREE, sb.ifree, sum(&|group| group.free_inodes))]
@@ -54,7 +56,8 @@ pub fn check(ctx: &Ctx<'_>, sb: &Superblock, spot: &Spot) {
             }
         }
     }
-    let known = |group: &super::group::Group| group.bnobt.is_witness() && group.cntbt.complete && group.free_list.is_some();
+    let known =
+        |group: &super::group::Group| group.bnobt.is_witness() && group.cntbt.complete && group.free_list.is_some();
     if groups.iter().all(known) {
         let right = sum(&|group| {
             let trees = group.bnobt.blocks.saturating_add(group.cntbt.blocks).saturating_sub(2);

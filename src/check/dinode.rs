@@ -174,8 +174,7 @@ struct Look<'l, 'a> {
 
 /// Looks at the fields of an inode, in use or free, whose identity is right.
 pub fn check(worker: &Worker<'_>, inode: Inode<'_>) -> Core {
-    let mut look =
-        Look { ctx: worker.ctx, bounds: &worker.bounds, inode, core: Core { sound: true, forks: true } };
+    let mut look = Look { ctx: worker.ctx, bounds: &worker.bounds, inode, core: Core { sound: true, forks: true } };
     look.size();
     look.padding();
     look.forks();
@@ -319,7 +318,8 @@ impl Look<'_, '_> {
             _ => false,
         };
         if !right {
-            let expected = if forkoff == 0 { "2 (extents), as there is no fork" } else { "1 (local), 2 (extents) or 3 (btree)" };
+            let expected =
+                if forkoff == 0 { "2 (extents), as there is no fork" } else { "1 (local), 2 (extents) or 3 (btree)" };
             self.fatal(BAD_AFORMAT, aformat, expected);
         }
         if inode.mode() != 0 && self.core.forks {
@@ -358,7 +358,8 @@ impl Look<'_, '_> {
             self.raise(BAD_NBLOCKS, blocks, format_args!("at least as many as extents, {all}"));
         } else if inode.kind() == Kind::Directory && data > self.bounds.dir_extents {
             self.raise(BAD_NEXTENTS, data, format_args!("at most {}", self.bounds.dir_extents));
-        } else if inode.version() >= 3 && all == 0 && blocks != 0 && inode.format(Fork::Data) != fork_format::META_BTREE {
+        } else if inode.version() >= 3 && all == 0 && blocks != 0 && inode.format(Fork::Data) != fork_format::META_BTREE
+        {
             self.raise(BAD_NBLOCKS, blocks, "0 without extents");
         } else if inode.mode() != 0 && inode.flags2() & flags2::REFLINK == 0 {
             let most = if inode.is_realtime() || self.is_metadata() {
@@ -381,7 +382,9 @@ impl Look<'_, '_> {
         let room = self.room(fork) / 16;
         let large = inode.flags2() & flags2::NREXT64 != 0;
         match inode.format(fork) {
-            fork_format::EXTENTS if count > room => self.fatal(rule, count, format_args!("at most {room} in the inode")),
+            fork_format::EXTENTS if count > room => {
+                self.fatal(rule, count, format_args!("at most {room} in the inode"))
+            }
             fork_format::BTREE => {
                 let most: u64 = match (fork, large) {
                     (Fork::Data, true) => (1 << 48) - 1,
@@ -544,7 +547,11 @@ impl Look<'_, '_> {
         } else if kind != Kind::Directory && kind != Kind::Regular {
             self.raise(BAD_METADATA, kind.name(), "a regular file or directory");
         } else if (what == metatype::DIR) != (kind == Kind::Directory) && what != metatype::UNKNOWN {
-            self.raise(BAD_METADATA, format_args!("{} of type {what}", kind.name()), "type 1 (dir) for directories alone");
+            self.raise(
+                BAD_METADATA,
+                format_args!("{} of type {what}", kind.name()),
+                "type 1 (dir) for directories alone",
+            );
         } else if inode.mode() & 0o777 != 0 {
             self.raise(BAD_METADATA, format_args!("mode {:#o}", inode.mode()), "no permissions");
         } else if dmapi {

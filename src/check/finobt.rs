@@ -61,7 +61,9 @@ pub fn check(ctx: &Ctx<'_>, group: &mut Group, agi: &Agi, owners: &mut Local<'_>
                     raise(UNKNOWN, text(&chunk), "a chunk of the inode btree".to_owned());
                 }
                 Some(other) if witness && *other != chunk => raise(DIFFERENT, text(&chunk), text(other)),
-                _ if chunk.freecount == 0 || chunk.free == 0 => raise(NONE_FREE, text(&chunk), "free inodes".to_owned()),
+                _ if chunk.freecount == 0 || chunk.free == 0 => {
+                    raise(NONE_FREE, text(&chunk), "free inodes".to_owned())
+                }
                 _ => {}
             }
         }

@@ -99,7 +99,8 @@ impl Forks {
 /// Looks at both forks of an inode in use, whose core allows it.
 pub fn check(worker: &mut Worker<'_>, inode: Inode<'_>) -> Forks {
     let data = fork(worker, inode, Fork::Data);
-    let attr = if inode.forkoff() == 0 { Seen { sound: true, ..Seen::default() } } else { fork(worker, inode, Fork::Attr) };
+    let attr =
+        if inode.forkoff() == 0 { Seen { sound: true, ..Seen::default() } } else { fork(worker, inode, Fork::Attr) };
     let forks = Forks { data, attr };
     if !forks.sound() {
         worker.ctx.owners_unknown();
@@ -151,7 +152,8 @@ fn fork(worker: &mut Worker<'_>, inode: Inode<'_>, fork: Fork) -> Seen {
             tree(worker, inode, fork, (bytes, shape), &mut seen);
         }
         fork_format::META_BTREE if fork == Fork::Data => {
-            let shape = if inode.metatype() == Some(metatype::RTREFCOUNT) { &rtrefcountbt::SHAPE } else { &rtrmapbt::SHAPE };
+            let shape =
+                if inode.metatype() == Some(metatype::RTREFCOUNT) { &rtrefcountbt::SHAPE } else { &rtrmapbt::SHAPE };
             tree(worker, inode, fork, (bytes, shape), &mut seen);
         }
         _ => {}
@@ -206,7 +208,13 @@ fn tree(worker: &mut Worker<'_>, inode: Inode<'_>, fork: Fork, fork_root: (&[u8]
     }
 }
 
-fn blocks(worker: &mut Worker<'_>, inode: Inode<'_>, fork: Fork, (bytes, shape): (&[u8], &'static Shape), seen: &mut Seen) {
+fn blocks(
+    worker: &mut Worker<'_>,
+    inode: Inode<'_>,
+    fork: Fork,
+    (bytes, shape): (&[u8], &'static Shape),
+    seen: &mut Seen,
+) {
     let ctx = worker.ctx;
     let extents = inode.format(fork) == fork_format::BTREE;
     let tree = btree::Tree {

@@ -217,7 +217,8 @@ mod tests {
 
     #[test]
     fn records_alone() {
-        let good = Chunk { startino: AgIno(128), holemask: 0xff00, count: 32, freecount: 1, free: 0xffff_ffff_0000_0002 };
+        let good =
+            Chunk { startino: AgIno(128), holemask: 0xff00, count: 32, freecount: 1, free: 0xffff_ffff_0000_0002 };
         assert_eq!(holes(&good), 0xffff_ffff_0000_0000);
         assert_eq!(ids(good), [""; 0]);
         assert_eq!(ids(Chunk { startino: AgIno(136), ..good }), ["inobt-chunk-misaligned"]);

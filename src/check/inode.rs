@@ -7,9 +7,10 @@
 use super::context::{Ctx, Spot};
 use super::dinode::{self, Bounds};
 use super::finding::{Object, RuleInfo};
+use super::fork::Buffers;
 use super::metafile::{self, Named};
 use super::owners::Local;
-use super::{forks, inobt, links, raised, symlink};
+use super::{attr, dquot, forks, inobt, links, raised, symlink};
 use crate::format::checksum::CrcState;
 use crate::format::dinode::{CRC_OFFSET, DinodeCore};
 use crate::format::dinode_view::Kind;
@@ -54,6 +55,8 @@ pub struct Worker<'c> {
     pub shared_known: bool,
     /// Blocks of the headers at the start of an AG.
     pub headers: u32,
+    buffers: Buffers,
+    quota: dquot::Local<'c>,
     uuid: Uuid,
 }
 
@@ -73,6 +76,8 @@ impl<'c> Worker<'c> {
             named: Named::of(ctx),
             shared_known,
             headers: super::btree::header_blocks(ctx),
+            buffers: Buffers::default(),
+            quota: dquot::Local::new(ctx),
             uuid,
         }
     }
@@ -99,7 +104,8 @@ pub fn chunk(worker: &mut Worker<'_>, chunk: &Chunk<'_>) {
     if none {
         return;
     }
-    let doubtful = ctx.group(chunk.ag).is_some_and(|group| group.doubtful.binary_search(&chunk.record.startino).is_ok());
+    let doubtful =
+        ctx.group(chunk.ag).is_some_and(|group| group.doubtful.binary_search(&chunk.record.startino).is_ok());
     let mut wrong = Wrong { doubtful, ..Wrong::default() };
     for slot in chunk.inodes() {
         if zeroed >> index(worker, chunk, &slot) & 1 == 0 {
@@ -130,8 +136,11 @@ impl Wrong {
     fn report(self, worker: &Worker<'_>) {
         let Some((rule, spot)) = self.first else { return };
         let more = if self.more > 0 { format!(", and {} more of the chunk", self.more) } else { String::new() };
-        let (found, expected) =
-            if rule.id == inobt::FREE_INODE.id { ("mode 0", "an inode in use") } else { ("mode not 0", "a free inode") };
+        let (found, expected) = if rule.id == inobt::FREE_INODE.id {
+            ("mode 0", "an inode in use")
+        } else {
+            ("mode not 0", "a free inode")
+        };
         worker.ctx.raise(rule, &spot, format_args!("{found}{more}"), expected);
     }
 }
@@ -182,7 +191,10 @@ fn report_zeroed(worker: &Worker<'_>, first: Inode<'_>, count: u32) {
 /// One inode, in use or free. `wrong` gathers what the chunk's record says wrongly.
 pub fn check(worker: &mut Worker<'_>, slot: Slot<'_>, wrong: &mut Wrong) {
     let inode = slot.inode;
-    if !is_sound(worker, inode) {
+    let sound = is_sound(worker, inode);
+    if !sound {
+        worker.ctx.names.note(worker.ctx, inode, false);
+        worker.quota.unknown();
         if slot.in_use {
             worker.ctx.owners_unknown();
         }
@@ -195,7 +207,10 @@ pub fn check(worker: &mut Worker<'_>, slot: Slot<'_>, wrong: &mut Wrong) {
     // An inode whose record is wrong owns its blocks all the same.
     if !free {
         used(worker, inode);
-    } else if !slot.in_use {
+        return;
+    }
+    worker.ctx.names.note(worker.ctx, inode, true);
+    if !slot.in_use {
         dinode::check(worker, inode);
     }
 }
@@ -206,13 +221,22 @@ fn used(worker: &mut Worker<'_>, inode: Inode<'_>) {
     let named = !ctx.context().features.has_metadir() && metafile::is_metafile(ctx, inode);
     ctx.links.note(ctx, inode, named);
     let core = dinode::check(worker, inode);
+    ctx.names.note(ctx, inode, core.forks);
     if !core.forks {
-        worker.ctx.owners_unknown();
+        ctx.owners_unknown();
+        worker.quota.unknown();
+        if inode.kind() == Kind::Directory {
+            ctx.names.names_unknown(inode.ino);
+        }
         return;
     }
     let forks = forks::check(worker, inode);
     metafile::check(worker, inode, forks.data);
     links::unlinked(ctx, inode);
+    worker.quota.count(inode);
+    if forks.attr.sound {
+        attr::check(ctx, inode, &mut worker.buffers);
+    }
     if core.sound && forks.sound() && inode.kind() == Kind::Symlink {
         symlink::check(worker, inode);
     }

@@ -75,7 +75,12 @@ pub fn check(ctx: &Ctx<'_>, group: &mut Group, agf: &Agf, owners: &mut Local<'_>
                 && last.startblock.0.checked_add(last.blockcount.0) == Some(shared.startblock.0)
             {
                 let found = format!("[{},{}]", shared.startblock, shared.blockcount);
-                ctx.raise(UNMERGED, &leaf.spot(i), found, format_args!("one with [{},{}]", last.startblock, last.blockcount));
+                ctx.raise(
+                    UNMERGED,
+                    &leaf.spot(i),
+                    found,
+                    format_args!("one with [{},{}]", last.startblock, last.blockcount),
+                );
             }
             if shared.cow {
                 staging.push(shared);

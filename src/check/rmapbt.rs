@@ -122,7 +122,11 @@ pub fn check(ctx: &Ctx<'_>, group: &Group, agf: &Agf, owners: &mut Local<'_>) ->
 pub fn text(entry: &Entry) -> String {
     let Entry { start, blocks, owner, within } = entry;
     let special = owner.0 >> 63 != 0;
-    let holder = if special { format!("owner {}", owner.rmap().unwrap_or(owner.0).cast_signed()) } else { format!("inode {}", owner.0) };
+    let holder = if special {
+        format!("owner {}", owner.rmap().unwrap_or(owner.0).cast_signed())
+    } else {
+        format!("inode {}", owner.0)
+    };
     let mut out = format!("[{start},{blocks}] of {holder}");
     if !special {
         let names = [(Within::ATTR, " attributes"), (Within::TREE, " extent map"), (Within::UNWRITTEN, " unwritten")];

@@ -3,7 +3,7 @@
 use super::context::{Collected, Ctx, Hooks, OWNERS_UNKNOWN, Options};
 use super::finding::{Class, Finding, Object, RuleInfo};
 use super::inode::{self, Worker};
-use super::{copies, counters, group, inobt, journal, links, space};
+use super::{copies, counters, dir, dquot, group, inobt, journal, links, space, tree};
 use crate::format::Type;
 use crate::units::{AgNumber, Ino};
 use crate::volume::Volume;
@@ -85,7 +85,7 @@ pub fn check(volume: &Volume, options: &Options, hooks: Hooks<'_>) -> Report {
     let damaged = primary.as_ref().and_then(|primary| copies::check_primary(&ctx, primary));
     groups(&ctx, damaged.as_deref().unwrap_or_default());
     inodes(&ctx);
-    links::check(&ctx, ctx.owners_known());
+    directories(&ctx);
     spaces(&ctx);
     let sector = primary;
     // Counters are those of the primary: the copies have those of mkfs.
@@ -146,6 +146,32 @@ fn inodes(ctx: &Ctx<'_>) {
     });
 }
 
+/// Directories that a thread takes at a time.
+const DIRECTORIES: usize = 64;
+
+fn directories(ctx: &Ctx<'_>) {
+    const STEP: &str = "directories";
+    let all = ctx.names.directories(ctx);
+    let total = u64::try_from(all.len()).unwrap_or(0);
+    ctx.begin(STEP, total);
+    parallel::over(all.chunks(DIRECTORIES).collect(), ctx.options.threads, |piece| {
+        let mut worker = dir::Worker::new(ctx);
+        for &ino in piece.iter().take_while(|_| !ctx.is_cancelled()) {
+            match ctx.walk.inode(ino) {
+                Ok(inode) => dir::check(&mut worker, inode.inode()),
+                Err(error) => {
+                    ctx.names.names_unknown(ino);
+                    ctx.unreadable(&error, Object::Inode(ino));
+                }
+            }
+        }
+        ctx.advance(STEP, u64::try_from(piece.len()).unwrap_or(0), total);
+    });
+    tree::check(ctx);
+    links::check(ctx, ctx.owners_known() && ctx.names.incomplete().is_empty());
+    dquot::check(ctx);
+}
+
 /// Who owns which block: everything must have been collected before.
 fn spaces(ctx: &Ctx<'_>) {
     const STEP: &str = "space";
@@ -184,7 +210,8 @@ const STANDING: &[&str] = &[
 
 /// May recovery of a dirty log put right what this rule says?
 pub(super) fn recovery_may_explain(rule: &RuleInfo) -> bool {
-    let judged = matches!(rule.class, Class::Corrupt | Class::XCorrupt | Class::XFailed | Class::Preen | Class::Warning);
+    let judged =
+        matches!(rule.class, Class::Corrupt | Class::XCorrupt | Class::XFailed | Class::Preen | Class::Warning);
     let counters = counters::RAISED.iter().any(|counter| counter.id == rule.id);
     let stands = STANDING.contains(&rule.id) || rule.structure == "sb" && !counters;
     judged && !stands
@@ -246,11 +273,14 @@ fn name(ctx: &Ctx<'_>, findings: &mut [Finding]) {
 /// What a repair would have to do about a superblock.
 fn superblock(ag: AgNumber, finding: &Finding) -> (u8, String) {
     let field = finding.place.field.unwrap_or(finding.rule.field);
-    let whole = ["sb-bad-crc", "sb-bad-magic", copies::UNUSABLE.id, copies::PRIMARY_DIFFERS.id, copies::COPY_DIFFERS.id];
+    let whole =
+        ["sb-bad-crc", "sb-bad-magic", copies::UNUSABLE.id, copies::PRIMARY_DIFFERS.id, copies::COPY_DIFFERS.id];
     match (ag.0, whole.contains(&finding.rule.id)) {
         (0, true) => (0, "write the primary superblock from its copies".to_owned()),
         (_, true) => (1, format!("write superblock copy {ag} from the primary")),
-        (0, false) if counters::COUNTED.contains(&finding.rule.id) => (10, format!("count {field} of the superblock anew")),
+        (0, false) if counters::COUNTED.contains(&finding.rule.id) => {
+            (10, format!("count {field} of the superblock anew"))
+        }
         (_, false) => (0, format!("mend {field} of superblock {ag}")),
     }
 }
@@ -284,7 +314,9 @@ fn repair(findings: &[Finding]) -> Vec<String> {
             Object::Ag(ag, Type::Agf | Type::Agfl | Type::Bnobt | Type::Cntbt) | Object::Space(ag) => {
                 (2, format!("rebuild the free space btrees and headers of AG {ag}"))
             }
-            Object::Ag(ag, Type::Agi | Type::Inobt | Type::Finobt) => (3, format!("rebuild the inode btrees of AG {ag}")),
+            Object::Ag(ag, Type::Agi | Type::Inobt | Type::Finobt) => {
+                (3, format!("rebuild the inode btrees of AG {ag}"))
+            }
             Object::Ag(ag, Type::Rmapbt) => (4, format!("rebuild the reverse mapping btree of AG {ag}")),
             Object::Ag(ag, Type::Refcntbt) => (5, format!("rebuild the refcount btree of AG {ag}")),
             Object::Ag(ag, _) => (6, format!("rebuild the headers of AG {ag}")),

@@ -234,7 +234,11 @@ fn report_lost(ctx: &Ctx<'_>, group: &Group, lost: &[(u64, u64)], known: bool) {
         return;
     }
     if !known {
-        ctx.not_compared(group.ag, "an owner of blocks, or the free space of this AG", "blocks without owner with free space");
+        ctx.not_compared(
+            group.ag,
+            "an owner of blocks, or the free space of this AG",
+            "blocks without owner with free space",
+        );
         return;
     }
     let sum = lost.iter().fold(0u64, |sum, (start, end)| sum.saturating_add(end.saturating_sub(*start)));
@@ -347,7 +351,8 @@ fn compare_mappings(
         return;
     }
     // Extents of one file between which those of another begin could not be joined above: once more, owner by owner.
-    let by_owner = |entry: &Entry| (entry.owner.0, entry.within.0 & (Within::ATTR | Within::TREE), u64::from(entry.start));
+    let by_owner =
+        |entry: &Entry| (entry.owner.0, entry.within.0 & (Within::ATTR | Within::TREE), u64::from(entry.start));
     let sorted = |mut entries: Vec<Entry>| {
         entries.sort_unstable_by_key(by_owner);
         join(&mut entries);

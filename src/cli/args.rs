@@ -9,6 +9,7 @@ use super::fsmap::FsmapArgs;
 use super::ls::LsArgs;
 use super::map::MapArgs;
 use super::owner::OwnerArgs;
+use super::quota::QuotaArgs;
 use super::stat::StatArgs;
 use super::xattr::XattrArgs;
 use clap::{Parser, Subcommand, ValueEnum};
@@ -117,6 +118,8 @@ pub enum Command {
     Free(FreeArgs),
     /// Fragmentation, as xfs_db's frag counts it, with the worst files
     Frag(FragArgs),
+    /// Quotas: limits and usage on disk, beside a recount from the inodes
+    Quota(QuotaArgs),
     /// One address in all units, with the arithmetic
     Convert(ConvertArgs),
     /// Every range of the devices with its owner

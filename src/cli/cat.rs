@@ -25,6 +25,9 @@ pub struct CatArgs {
     /// Files, by path or inode number
     #[arg(required = true, value_name = "PATH|INO")]
     pub what: Vec<OsString>,
+    /// Take the blocks of a realtime file as blocks of the data device: for a flag that was set by mistake
+    #[arg(long)]
+    pub as_data: bool,
 }
 
 /// Answers.
@@ -36,7 +39,7 @@ pub fn run(session: &mut Session, args: &CatArgs) -> Result<()> {
     let walk = Walk::new(&target.volume);
     let shared = RefCell::new(session);
     for object in object::open_all(&shared, &walk, &args.what) {
-        if let Err(error) = write(&shared, &walk, object.block.inode()) {
+        if let Err(error) = write(&shared, &walk, object.block.inode(), args.as_data) {
             match error {
                 Error::Corrupt { .. } => shared.borrow_mut().problem(&error),
                 _ => shared.borrow_mut().error(&error),
@@ -47,9 +50,9 @@ pub fn run(session: &mut Session, args: &CatArgs) -> Result<()> {
     Ok(())
 }
 
-fn write(session: &RefCell<&mut Session>, walk: &Walk<'_>, inode: Inode<'_>) -> Result<()> {
+fn write(session: &RefCell<&mut Session>, walk: &Walk<'_>, inode: Inode<'_>, as_data: bool) -> Result<()> {
     let zeros = [0u8; 1 << 16];
-    let mut content = file::content(walk, inode)?;
+    let mut content = if as_data { file::content_on_data(walk, inode)? } else { file::content(walk, inode)? };
     while let Some(piece) = content.next_piece() {
         match piece? {
             Piece::Data { bytes, .. } => session.borrow_mut().print_bytes(bytes),

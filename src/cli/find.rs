@@ -270,6 +270,7 @@ fn glob_one(glob: &[u8], byte: u8) -> Option<&[u8]> {
 /// Answers.
 pub fn run(session: &mut Session, args: &FindArgs) -> Result<()> {
     let target = target::open(session, &args.target)?;
+    session.warning_lines();
     let walk = Walk::new(&target.volume);
     let shared = RefCell::new(session);
     if let Some(ino) = args.ino {

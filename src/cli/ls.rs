@@ -39,6 +39,7 @@ pub struct LsArgs {
 /// Answers.
 pub fn run(session: &mut Session, args: &LsArgs) -> Result<()> {
     let target = target::open(session, &args.target)?;
+    session.warning_lines();
     let walk = Walk::new(&target.volume);
     let shared = RefCell::new(session);
     for object in object::open_all(&shared, &walk, &args.what) {

@@ -38,6 +38,7 @@ pub struct MapArgs {
 /// Answers.
 pub fn run(session: &mut Session, args: &MapArgs) -> Result<()> {
     let target = target::open(session, &args.target)?;
+    session.warning_lines();
     let walk = Walk::new(&target.volume);
     let fork = if args.attr { Fork::Attr } else { Fork::Data };
     let shared = RefCell::new(session);

@@ -18,6 +18,7 @@ mod map;
 mod object;
 mod owner;
 mod preflight;
+mod quota;
 mod session;
 mod show;
 mod stat;
@@ -57,6 +58,7 @@ pub fn main() -> ExitCode {
         Command::Explain(explain) => explain::run(&mut session, explain),
         Command::Free(free) => free::run(&mut session, free),
         Command::Frag(frag) => frag::run(&mut session, frag),
+        Command::Quota(quota) => quota::run(&mut session, quota),
         Command::Convert(convert) => convert::run(&mut session, convert),
         Command::Fsmap(fsmap) => fsmap::run(&mut session, fsmap),
         Command::Owner(owner) => owner::run(&mut session, owner),

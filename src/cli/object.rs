@@ -40,6 +40,7 @@ fn clean(path: &[u8]) -> Vec<u8> {
 /// # Errors
 /// Whatever keeps it from being found or read; a free inode is not found.
 pub fn open(session: &RefCell<&mut Session>, walk: &Walk<'_>, what: &OsStr) -> Result<Object> {
+    walk.refill();
     let object = match as_ino(what) {
         Some(ino) => Object { block: walk.inode(ino)?, path: None },
         None => {

@@ -134,6 +134,16 @@ impl Session {
         eprintln!("{on}error{off}: {error}");
     }
 
+    /// Writes the warnings so far as lines of JSON, for commands that answer with lines.
+    pub fn warning_lines(&mut self) {
+        if self.common.json {
+            for warning in std::mem::take(&mut self.warnings) {
+                let line = json!({ "type": "warning", "id": warning.id, "message": warning.message });
+                self.print(&format!("{line}\n"));
+            }
+        }
+    }
+
     /// Says something about an answer that is no fault, on stderr.
     pub fn note(&self, text: &str) {
         if !self.common.quiet {

@@ -36,6 +36,7 @@ pub struct StatArgs {
 /// Answers.
 pub fn run(session: &mut Session, args: &StatArgs) -> Result<()> {
     let target = target::open(session, &args.target)?;
+    session.warning_lines();
     let walk = Walk::new(&target.volume);
     let shared = RefCell::new(session);
     let mut first = true;
@@ -189,7 +190,7 @@ fn text(fields: &Map<String, Json>, object: &Object) -> String {
             None => plain("kind"),
         },
     );
-    row("mode", format!("0{:o} {}", inode.mode() & 0o7777, mode_text(inode.mode())));
+    row("mode", format!("{:04o} {}", inode.mode() & 0o7777, mode_text(inode.mode())));
     row("owner", format!("uid {} gid {} project {}", plain("uid"), plain("gid"), plain("projid")));
     row("links", plain("nlink"));
     row("size", format!("{} bytes, {} blocks of 512 bytes in use", plain("size_bytes"), plain("blocks_512")));

@@ -43,6 +43,7 @@ pub struct XattrArgs {
 /// Answers.
 pub fn run(session: &mut Session, args: &XattrArgs) -> Result<()> {
     let target = target::open(session, &args.target)?;
+    session.warning_lines();
     let walk = Walk::new(&target.volume);
     let shared = RefCell::new(session);
     for object in object::open_all(&shared, &walk, &args.what) {

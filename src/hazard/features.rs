@@ -306,7 +306,7 @@ pub(super) const WORDS: &[Row] = &[
         test: |f| f.at(f.v5() && f.features.log_incompat != 0, "features_log_incompat", || format!("features_log_incompat is {:#x}", f.features.log_incompat)),
         effects: &[
             danger(v(4, 19), v(5, 19), "the first write of the superblock fails its check and shuts the file system down"),
-            danger(v(5, 19), NEVER, "the first write of the superblock fails its check and shuts the file system down; after a read-only mount the log is left dirty, and the next mount is refused for it (run on 7.2)").modes(Modes::RECOVERING).only(|f, _| f.features.log_incompat & !1 != 0),
+            danger(v(5, 19), NEVER, "the first write of the superblock fails its check and shuts the file system down; after a read-only mount the log is left dirty, and the next mount is refused for it (seen on 7.2: mounted read-only, then refused read-write)").modes(Modes::RECOVERING).only(|f, _| f.features.log_incompat & !1 != 0),
             note(V5, NEVER, "with a clean log it mounts"),
         ],
         explanation: "With a clean log a log feature does not keep a kernel from mounting, but from 4.19 on it keeps it from writing the superblock.",

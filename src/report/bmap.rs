@@ -58,7 +58,7 @@ fn range(start: u64, length: u64) -> String {
 /// The flags column: shared, unwritten, and where the ends do not fall on stripes.
 fn flags(piece: &Piece, start: u64, layout: &Layout) -> String {
     let end = start.saturating_add(piece.length);
-    let off = |at: u64, unit: u64| unit != 0 && at % unit != 0;
+    let off = |at: u64, unit: u64| unit != 0 && !at.is_multiple_of(unit);
     let (unit, width) = layout.stripe;
     let bits = [
         piece.shared == Some(true),

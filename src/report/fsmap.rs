@@ -85,13 +85,6 @@ pub fn json(row: &Row) -> String {
     fields(Line::new("range"), row).finish()
 }
 
-/// A range of 512-byte units: `0..7`.
-pub fn sectors(start: u64, length: u64) -> String {
-    let (start, length) = (start / BASIC_BLOCK, length / BASIC_BLOCK);
-    let last = i128::from(start) + i128::from(length) - 1;
-    format!("{start}..{last}")
-}
-
 /// What the digits of the flags column mean.
 pub const LEGEND: &str = " FLAG Values:
     1000000 Attribute fork
@@ -108,101 +101,167 @@ pub const LEGEND: &str = " FLAG Values:
 pub struct Table {
     /// Stripe unit and width of the data device in bytes; zeros without stripes.
     stripe: (u64, u64),
-    rows: Vec<[String; 7]>,
-    widths: [usize; 7],
+    rows: Vec<Row>,
+    widths: Widths,
     written: u64,
     flags: bool,
-    /// Width of the column of numbers.
-    number_width: usize,
 }
 
 /// Rows that are held.
 const PIECE: usize = 4096;
-/// Headings of the columns. Those of AG and TOTAL stand on the right.
-const HEADINGS: [&str; 7] = ["DEV", "BLOCK-RANGE", "OWNER", "FILE-OFFSET", "AG", "AG-OFFSET", "TOTAL"];
-const LEAST: [usize; 7] = [4, 16, 18, 16, 2, 16, 5];
+
+/// Widths of the columns.
+#[derive(Clone, Copy, Debug)]
+struct Widths {
+    number: usize,
+    place: usize,
+    owner: usize,
+    offset: usize,
+    group: usize,
+    within: usize,
+    total: usize,
+}
+
+/// Digits of a number.
+fn digits(n: u64) -> usize {
+    n.checked_ilog10().and_then(|log| usize::try_from(log).ok()).map_or(1, |log| log.saturating_add(1))
+}
+
+/// Letters of `0..7`.
+fn range_width(start: u64, length: u64) -> usize {
+    let last = (start / BASIC_BLOCK).saturating_add(length / BASIC_BLOCK).saturating_sub(1);
+    digits(start / BASIC_BLOCK).saturating_add(digits(last)).saturating_add(2)
+}
+
+impl Widths {
+    fn fit(&mut self, row: &Row) {
+        let part = row.part.as_ref();
+        let owner = part.map_or(0, |part| digits(part.ino.0));
+        let offset = part.filter(|part| !part.bmbt).map_or(0, |part| range_width(part.offset, row.length));
+        let group = row.group.map_or(0, |(group, _)| digits(u64::from(group)));
+        let within = row.group.map_or(0, |(_, byte)| range_width(byte, row.length).saturating_add(2));
+        self.place = self.place.max(range_width(row.start, row.length).saturating_add(3));
+        self.owner = self.owner.max(owner);
+        self.offset = self.offset.max(offset);
+        self.group = self.group.max(group);
+        self.within = self.within.max(within);
+        self.total = self.total.max(digits(row.length / BASIC_BLOCK));
+    }
+}
+
+/// Fills a column up: what was written from `from` on is the cell.
+fn pad(out: &mut String, from: usize, width: usize) {
+    let filled = out.len().saturating_sub(from);
+    out.extend(std::iter::repeat_n(' ', width.saturating_sub(filled)));
+}
 
 impl Table {
     /// An empty table.
     pub fn new(stripe: (u64, u64)) -> Self {
-        Self { stripe, rows: Vec::new(), widths: LEAST, written: 0, flags: false, number_width: 4 }
+        let widths = Widths { number: 4, place: 16, owner: 18, offset: 16, group: 2, within: 16, total: 5 };
+        Self { stripe, rows: Vec::new(), widths, written: 0, flags: false }
     }
 
     /// Adds a row; gives text when there is enough of it.
     pub fn add(&mut self, row: &Row) -> Option<String> {
-        // As xfs_io: blocks of an extent map have no flags, except, here, that of their fork.
-        let flags = match row.part {
-            Some(part) if part.bmbt && part.fork == Fork::Data => String::new(),
-            Some(part) if part.bmbt => "1000000".to_owned(),
-            _ => self.flags_of(row),
-        };
-        self.flags |= !flags.is_empty();
-        let owner = match &row.part {
-            Some(part) => part.ino.to_string(),
-            None => owner_text(row.owner).to_owned(),
-        };
-        let offset = match &row.part {
-            Some(part) if part.bmbt => "extent map".to_owned(),
-            Some(part) => sectors(part.offset, row.length),
-            None => String::new(),
-        };
-        let (group, within) = match row.group {
-            Some((group, byte)) => (group.to_string(), format!("({})", sectors(byte, row.length))),
-            None => (String::new(), String::new()),
-        };
-        let mut total = (row.length / BASIC_BLOCK).to_string();
-        if !flags.is_empty() {
-            total.push(' ');
-            total.push_str(&flags);
-        }
-        let place = format!("[{}]:", sectors(row.start, row.length));
-        self.rows.push([row.device.name().to_owned(), place, owner, offset, group, within, total]);
+        self.widths.fit(row);
+        self.rows.push(*row);
         (self.rows.len() >= PIECE).then(|| self.text())
     }
 
-    /// Attribute fork, shared, unwritten, and where the ends do not fall on stripes; empty where none holds.
-    fn flags_of(&self, row: &Row) -> String {
+    /// Attribute fork, shared, unwritten, and where the ends do not fall on stripes.
+    fn flags_of(&self, row: &Row) -> [bool; 7] {
+        let attribute = row.part.is_some_and(|part| part.fork == Fork::Attr);
+        // As xfs_io: blocks of an extent map have no flags, except, here, that of their fork.
+        if row.part.is_some_and(|part| part.bmbt) {
+            return [attribute, false, false, false, false, false, false];
+        }
         let end = row.start.saturating_add(row.length);
         let (unit, width) = if row.device == Device::Data { self.stripe } else { (0, 0) };
         let off = |at: u64, unit: u64| unit != 0 && !at.is_multiple_of(unit);
-        let bits = [
-            row.part.is_some_and(|part| part.fork == Fork::Attr),
-            row.shared,
-            row.part.is_some_and(|part| part.unwritten),
-            off(row.start, unit),
-            off(end, unit),
-            off(row.start, width),
-            off(end, width),
-        ];
-        if bits.contains(&true) { bits.map(|bit| if bit { '1' } else { '0' }).iter().collect() } else { String::new() }
+        let unwritten = row.part.is_some_and(|part| part.unwritten);
+        let (begin, tail) = ((off(row.start, unit), off(row.start, width)), (off(end, unit), off(end, width)));
+        [attribute, row.shared, unwritten, begin.0, tail.0, begin.1, tail.1]
     }
 
     /// The rows that were not written yet, below the heading where they are the first.
     fn text(&mut self) -> String {
-        let total = |text: &str| text.split(' ').next().unwrap_or_default().len();
-        for row in &self.rows {
-            for (i, (width, cell)) in self.widths.iter_mut().zip(row).enumerate() {
-                *width = (*width).max(if i == 6 { total(cell) } else { cell.len() });
-            }
-        }
-        let last = self.written.saturating_add(u64::try_from(self.rows.len()).unwrap_or(u64::MAX)).saturating_sub(1);
-        self.number_width = self.number_width.max(last.to_string().len());
-        let mut out = String::new();
+        let held = u64::try_from(self.rows.len()).unwrap_or(u64::MAX);
+        self.widths.number = self.widths.number.max(digits(self.written.saturating_add(held).saturating_sub(1)));
+        let w = self.widths;
+        let mut out = String::with_capacity(self.rows.len().saturating_mul(128));
         if self.written == 0 {
-            let _ = write!(out, "{:>1$}: ", "EXT", self.number_width);
-            line(&mut out, &HEADINGS, &self.widths);
-            out.push_str(" FLAGS\n");
+            let _ = writeln!(
+                out,
+                "{:>1$}: DEV  {2:<3$} {4:<5$} {6:<7$} {8:>9$} {10:<11$} {12:>13$} FLAGS",
+                "EXT",
+                w.number,
+                "BLOCK-RANGE",
+                w.place,
+                "OWNER",
+                w.owner,
+                "FILE-OFFSET",
+                w.offset,
+                "AG",
+                w.group,
+                "AG-OFFSET",
+                w.within,
+                "TOTAL",
+                w.total
+            );
         }
-        for row in &self.rows {
-            let _ = write!(out, "{:>1$}: ", self.written, self.number_width);
-            let from = out.len();
-            line(&mut out, &row.each_ref().map(String::as_str), &self.widths);
-            out.truncate(from + out.get(from..).unwrap_or_default().trim_end().len());
-            out.push('\n');
+        let rows = std::mem::take(&mut self.rows);
+        for row in &rows {
+            self.line(&mut out, row);
             self.written = self.written.saturating_add(1);
         }
+        self.rows = rows;
         self.rows.clear();
         out
+    }
+
+    fn line(&mut self, out: &mut String, row: &Row) {
+        let w = self.widths;
+        let sectors = |out: &mut String, start: u64| {
+            let start = start / BASIC_BLOCK;
+            let last = i128::from(start) + i128::from(row.length / BASIC_BLOCK) - 1;
+            let _ = write!(out, "{start}..{last}");
+        };
+        let _ = write!(out, "{:>1$}: {2:<4} [", self.written, w.number, row.device);
+        let from = out.len().saturating_sub(1);
+        sectors(out, row.start);
+        out.push_str("]:");
+        pad(out, from, w.place.saturating_add(1));
+        let from = out.len();
+        match &row.part {
+            Some(part) => {
+                let _ = write!(out, "{}", part.ino);
+            }
+            None => out.push_str(owner_text(row.owner)),
+        }
+        pad(out, from, w.owner.saturating_add(1));
+        let from = out.len();
+        match &row.part {
+            Some(part) if part.bmbt => out.push_str("extent map"),
+            Some(part) => sectors(out, part.offset),
+            None => {}
+        }
+        pad(out, from, w.offset.saturating_add(1));
+        let from = out.len();
+        if let Some((group, byte)) = row.group {
+            let _ = write!(out, "{group:>0$} (", w.group);
+            sectors(out, byte);
+            out.push(')');
+        }
+        pad(out, from, w.group.saturating_add(w.within).saturating_add(2));
+        let _ = write!(out, "{:>1$}", row.length / BASIC_BLOCK, w.total);
+        let flags = self.flags_of(row);
+        if flags.contains(&true) {
+            self.flags = true;
+            out.push(' ');
+            out.extend(flags.map(|flag| if flag { '1' } else { '0' }));
+        }
+        out.push('\n');
     }
 
     /// The rest of the table, and what the flags mean where there are any.
@@ -212,19 +271,6 @@ impl Table {
             out.push_str(LEGEND);
         }
         out
-    }
-}
-
-/// Cells side by side. AG and TOTAL stand on the right of their columns; behind TOTAL follow the flags.
-fn line(out: &mut String, cells: &[&str; 7], widths: &[usize; 7]) {
-    for (i, (cell, &width)) in cells.iter().zip(widths).enumerate() {
-        let gap = if i == 0 { "" } else { " " };
-        let _ = match (i, cell.split_once(' ')) {
-            (4, _) => write!(out, "{gap}{cell:>width$}"),
-            (6, Some((total, flags))) => write!(out, "{gap}{total:>width$} {flags}"),
-            (6, None) => write!(out, "{gap}{cell:>width$}"),
-            _ => write!(out, "{gap}{cell:<width$}"),
-        };
     }
 }
 

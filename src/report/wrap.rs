@@ -26,6 +26,7 @@ pub fn wrapped(text: &str, width: usize, first: &str, rest: &str) -> String {
 }
 
 /// `a, b and c`.
+#[cfg(any(test, feature = "cli"))]
 pub fn list(items: &[&str]) -> String {
     match items {
         [] => String::new(),

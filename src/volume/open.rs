@@ -84,6 +84,19 @@ pub enum OpenError {
     Other(Error),
 }
 
+impl std::fmt::Display for OpenError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::NoSuperblock { reason, searched } => {
+                write!(f, "no XFS here: {reason}; no copy of a superblock {searched}")
+            }
+            Self::Other(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {}
+
 impl From<Error> for OpenError {
     fn from(error: Error) -> Self {
         Self::Other(error)

@@ -13,11 +13,17 @@ use crate::units::{ByteOffset, Device, FileBlock, FsBlock, RtBlock};
 /// The extents of a fork in disk order, which is the order of the file on a sound one. Values are as stored: sizes,
 /// order and places are not judged.
 ///
-/// An error is about one btree block or the count; the iterator goes on with the rest and then ends.
+/// An error is about one btree block or the count; the iterator goes on with the rest and then ends. The kernel refuses
+/// a fork whose btree holds more or fewer extents than the core says; here that is the last error.
 #[derive(Debug)]
 pub struct Extents<'a> {
     state: State<'a>,
     error: Option<Error>,
+    walk: &'a Walk<'a>,
+    inode: Inode<'a>,
+    fork: Fork,
+    /// Extents so far; `None` once a part of the btree was lost.
+    found: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -32,7 +38,8 @@ enum State<'a> {
 
 /// The extents of a fork; none where the fork holds its content itself, or does not exist.
 pub fn extents<'a>(walk: &'a Walk<'a>, inode: Inode<'a>, fork: Fork) -> Extents<'a> {
-    let Some(bytes) = inode.fork(fork) else { return Extents { state: State::End, error: None } };
+    let make = |state, error| Extents { state, error, walk, inode, fork, found: Some(0) };
+    let Some(bytes) = inode.fork(fork) else { return make(State::End, None) };
     let name = if fork == Fork::Data { "core.format" } else { "core.aformat" };
     match inode.format(fork) {
         fork_format::EXTENTS => {
@@ -44,18 +51,18 @@ pub fn extents<'a>(walk: &'a Walk<'a>, inode: Inode<'a>, fork: Fork) -> Extents<
                 corrupt(inode.place(walk.volume()).field(field), "more extents than the fork can hold", count, most)
             });
             let count = u32::try_from(count.min(most)).unwrap_or(0);
-            Extents { state: State::Inode(Parts::new(bytes, 0, 16, count)), error }
+            make(State::Inode(Parts::new(bytes, 0, 16, count)), error)
         }
         fork_format::BTREE => {
             let shape = if fork == Fork::Data { &bmbt::SHAPE } else { &bmbt::ATTR_SHAPE };
             let blocks = Box::new(Blocks::new(walk, shape, Root::Fork { ino: inode.ino, bytes }));
-            Extents { state: State::Tree { blocks, next: 0 }, error: None }
+            make(State::Tree { blocks, next: 0 }, None)
         }
-        fork_format::DEV | fork_format::LOCAL | fork_format::META_BTREE => Extents { state: State::End, error: None },
+        fork_format::DEV | fork_format::LOCAL | fork_format::META_BTREE => make(State::End, None),
         other => {
             let place = inode.place(walk.volume()).field(name);
             let error = corrupt(place, "format of the fork", other, "1 (local), 2 (extents) or 3 (btree)");
-            Extents { state: State::End, error: Some(error) }
+            make(State::End, Some(error))
         }
     }
 }
@@ -90,12 +97,33 @@ impl Iterator for Extents<'_> {
         let item = match &mut self.state {
             State::End => None,
             State::Inode(parts) => parts.next().and_then(|record| Extent::at(record, 0)).map(Ok),
-            State::Tree { .. } => self.tree_step(),
+            State::Tree { .. } => {
+                let item = self.tree_step();
+                match &item {
+                    Some(Ok(_)) => self.found = self.found.and_then(|n| n.checked_add(1)),
+                    Some(Err(_)) => self.found = None,
+                    None => {
+                        self.state = State::End;
+                        return self.count_error().map(Err);
+                    }
+                }
+                item
+            }
         };
         if item.is_none() {
             self.state = State::End;
         }
         item
+    }
+}
+
+impl Extents<'_> {
+    /// The btree was read to its end: does the core agree?
+    fn count_error(&self) -> Option<Error> {
+        let (said, found) = (self.inode.extents(self.fork), self.found?);
+        let field = if self.fork == Fork::Data { "core.nextents" } else { "core.naextents" };
+        let place = || self.inode.place(self.walk.volume()).field(field);
+        (said != found).then(|| corrupt(place(), "the btree holds another number of extents", said, found))
     }
 }
 

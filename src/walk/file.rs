@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::format::bmbt::Extent;
 use crate::format::dinode::{Fork, fork_format};
 use crate::format::dinode_view::Kind;
-use crate::units::{Device, FileBlock, FsBlock};
+use crate::units::{FileBlock, FsBlock};
 use std::iter::Peekable;
 
 /// Largest read.
@@ -45,6 +45,7 @@ pub struct Content<'a> {
     size: u64,
     buffer: Vec<u8>,
     failed: bool,
+    realtime: bool,
 }
 
 /// Length of a file that has content.
@@ -68,16 +69,38 @@ fn size_of(walk: &Walk<'_>, inode: Inode<'_>) -> Result<u64> {
 /// [`Error::Request`] for anything but a regular file, and for a realtime file whose device was not given;
 /// [`Error::Corrupt`] for a length or format that no file has.
 pub fn content<'a>(walk: &'a Walk<'a>, inode: Inode<'a>) -> Result<Content<'a>> {
+    let realtime = extents::on_realtime(inode, Fork::Data);
+    if realtime {
+        refuse_missing_device(walk, inode)?;
+    }
+    content_of(walk, inode, realtime)
+}
+
+/// The content of a regular file whose realtime flag was set by mistake: its blocks are taken as blocks of the data
+/// device.
+///
+/// # Errors
+/// As [`content`], but for the device.
+pub fn content_on_data<'a>(walk: &'a Walk<'a>, inode: Inode<'a>) -> Result<Content<'a>> {
+    content_of(walk, inode, false)
+}
+
+fn content_of<'a>(walk: &'a Walk<'a>, inode: Inode<'a>, realtime: bool) -> Result<Content<'a>> {
     let size = size_of(walk, inode)?;
-    refuse_missing_device(walk, inode)?;
     let extents = extents::extents(walk, inode, Fork::Data).peekable();
-    Ok(Content { walk, inode, extents, rest: None, at: 0, size, buffer: Vec::new(), failed: false })
+    Ok(Content { walk, inode, extents, rest: None, at: 0, size, buffer: Vec::new(), failed: false, realtime })
 }
 
 fn refuse_missing_device(walk: &Walk<'_>, inode: Inode<'_>) -> Result<()> {
-    let device = walk.geometry().realtime.as_ref().map_or(Device::Rt, |rt| rt.device);
-    let needed = inode.is_realtime() && inode.extents(Fork::Data) > 0;
-    if needed && walk.volume().devices().get(device).is_none() {
+    if inode.extents(Fork::Data) == 0 {
+        return Ok(());
+    }
+    let Some(realtime) = &walk.geometry().realtime else {
+        let place = inode.place(walk.volume()).field("core.realtime");
+        let right = "0: there is no realtime section, its blocks may be blocks of the data device (--as-data)";
+        return Err(corrupt(place, "the file is marked as a realtime file", 1, right));
+    };
+    if walk.volume().devices().get(realtime.device).is_none() {
         let text =
             format!("inode {}: its content lies on the realtime device, which was not given (--rtdev)", inode.ino);
         return Err(Error::request(text));
@@ -141,8 +164,8 @@ impl Content<'_> {
         }
         let most = LARGEST.checked_div(block_size).and_then(|n| u32::try_from(n).ok()).unwrap_or(1).max(1);
         let blocks = extent.blockcount.min(most);
-        let realtime = extents::on_realtime(self.inode, Fork::Data);
-        let Some(location) = extents::locate(self.walk.geometry(), realtime, extent.startblock, blocks) else {
+        let place = extents::locate(self.walk.geometry(), self.realtime, extent.startblock, blocks);
+        let Some(location) = place else {
             return Err(extents::nowhere(self.walk, self.inode, Fork::Data, &extent));
         };
         let wanted = usize::try_from(location.length.min(self.size.saturating_sub(self.at))).unwrap_or(0);
@@ -188,7 +211,9 @@ impl<'a> Reader<'a> {
     /// As [`content`]; and the first damage of the extent map.
     pub fn open(walk: &'a Walk<'a>, inode: Inode<'a>) -> Result<Self> {
         let size = size_of(walk, inode)?;
-        refuse_missing_device(walk, inode)?;
+        if extents::on_realtime(inode, Fork::Data) {
+            refuse_missing_device(walk, inode)?;
+        }
         let mut first = None;
         let map = ForkMap::read(walk, inode, Fork::Data, &mut |error| {
             first.get_or_insert(error);

@@ -24,6 +24,7 @@
 //! | [`log`] | the journal | its state, head, tail, live records |
 //! | [`fsmap`] | a device | its ranges with their owners |
 //! | [`owner`] | a byte | who claims it, and what exactly lies there |
+//! | [`quota`] | the quota files, an AG | limits and usage; usage counted anew |
 //! | [`unlinked`] | an AG | inodes that are unlinked but still open |
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects, clippy::as_conversions))]
 
@@ -45,6 +46,7 @@ pub mod metadir;
 pub mod owner;
 pub mod parallel;
 pub mod paths;
+pub mod quota;
 pub mod shared;
 pub mod symlink;
 pub mod tree;
@@ -114,6 +116,11 @@ impl<'v> Walk<'v> {
             return Err(Error::Exhausted { steps: self.limit });
         }
         Ok(())
+    }
+
+    /// Begins the budget anew, for the next question of a run that asks several.
+    pub fn refill(&self) {
+        self.taken.store(0, Ordering::Relaxed);
     }
 
     /// Reads an inode by number.

@@ -177,6 +177,13 @@ impl Tree<'_> {
             }
             ControlFlow::Continue(())
         });
+        let impossible = |name: &[u8]| name.is_empty() || name.iter().any(|&b| b == b'/' || b == 0);
+        for &(at, len, ino, _) in names.list.iter().filter(|&&(at, len, ..)| impossible(names.name(at, len))) {
+            let place = inode.place(self.walk.volume());
+            let name = names.name(at, len).escape_ascii();
+            let what = format!("the directory has a name that no file can have, for inode {ino}");
+            report(corrupt(place, what, format_args!("\"{name}\""), "a name without slashes and NULs"));
+        }
         if self.options.sorted {
             let mut list = std::mem::take(&mut names.list);
             list.sort_unstable_by(|a, b| names.name(a.0, a.1).cmp(names.name(b.0, b.1)));

@@ -1,5 +1,6 @@
 //! What the program says of images against what a kernel said of them while they were mounted: every name with its
-//! inode, the content of every file, every attribute, every extent, and the tables of xfs_bmap.
+//! inode, the content of every file, every attribute, every extent, the tables of xfs_bmap, and every range of the
+//! devices with its owner.
 //!
 //! `testimages/expected/kernel.tsv` holds, per image and kind of answer, how many lines the kernel's answer has and
 //! their SHA-256. Where the environment variable XFSINSPECT_CORPUS names a folder with the answers themselves, they are
@@ -10,6 +11,7 @@
 mod common;
 mod images;
 mod ours;
+mod ranges;
 mod right;
 
 use images::Image;
@@ -21,12 +23,14 @@ type Ours = fn(&Image) -> Vec<String>;
 type Right = fn(&Path) -> Option<Vec<String>>;
 
 /// The kinds of answers.
-const KINDS: [(&str, Ours, Right); 5] = [
+const KINDS: [(&str, Ours, Right); 7] = [
     ("tree", ours::tree, right::tree),
     ("sha256", ours::sums, right::sums),
     ("xattr", ours::attributes, right::attributes),
     ("fiemap", ours::extents, right::extents),
     ("bmap", ours::tables, right::tables),
+    ("fsmap", ranges::ours, ranges::right),
+    ("fsmap-table", ranges::our_table, ranges::right_table),
 ];
 
 fn table() -> PathBuf {

@@ -26,6 +26,8 @@ pub(crate) struct FreeRuns<'a> {
     left: u32,
     next_word: usize,
     run: Option<u64>,
+    /// Where a hole of the bitmap begins that was just come to.
+    hole_at: Option<u64>,
 }
 
 /// The free runs that the bitmap in `file` tells of, for `extents` extents.
@@ -40,13 +42,30 @@ pub(crate) fn bitmap<'a>(
     // little-endian.
     let order = if rtbitmap::has_header(walk.context()) { ByteOrder::Big } else { ByteOrder::Little };
     let words = Vec::new();
-    FreeRuns { walk, file, map, order, extents, words, next_block: 0, at: 0, word: 0, left: 0, next_word: 0, run: None }
+    FreeRuns {
+        walk,
+        file,
+        map,
+        order,
+        extents,
+        words,
+        next_block: 0,
+        at: 0,
+        word: 0,
+        left: 0,
+        next_word: 0,
+        run: None,
+        hole_at: None,
+    }
 }
 
 impl FreeRuns<'_> {
     /// The next block of the bitmap into `words`; zeros, and the error, where it cannot be had.
     fn load(&mut self) -> Option<Error> {
         let block = FileBlock(self.next_block);
+        if self.map.block(block).is_none() {
+            return self.skip_hole(block);
+        }
         self.next_block = self.next_block.saturating_add(1);
         self.words.clear();
         self.next_word = 0;
@@ -61,6 +80,21 @@ impl FreeRuns<'_> {
                 Some(error)
             }
         }
+    }
+
+    /// Goes on behind a hole of the file, whose extents count as used.
+    fn skip_hole(&mut self, block: FileBlock) -> Option<Error> {
+        let next = self.map.extents().partition_point(|extent| extent.startoff <= block);
+        let next = self.map.extents().get(next).map(|extent| extent.startoff.0);
+        let per_block = u64::from(rtbitmap::words_per_block(self.walk.context())).saturating_mul(32);
+        // No run reaches over it.
+        self.hole_at = Some(self.at);
+        self.words.clear();
+        self.next_word = 0;
+        self.at = next.and_then(|next| next.checked_mul(per_block)).unwrap_or(self.extents).min(self.extents);
+        self.next_block = next.unwrap_or(u64::MAX);
+        let place = self.file.place().field("u3.bmx");
+        Some(corrupt(place, "the bitmap has a hole", format_args!("no block {block}"), "a block for all extents"))
     }
 
     fn read(&self, block: FileBlock) -> Result<Vec<u8>, Error> {
@@ -95,6 +129,11 @@ impl Iterator for FreeRuns<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
+            if let Some(at) = self.hole_at.take()
+                && let Some(run) = self.end_run(at)
+            {
+                return Some(Ok(run));
+            }
             if self.at >= self.extents {
                 return self.end_run(self.extents).map(Ok);
             }
