@@ -153,7 +153,7 @@ rules! { structure "agf", subject Subject, fields Agf;
     /// The longest free extent cannot be longer than all free space.
     "agf-longest-beyond-freeblks" corrupt longest, "longest free extent is longer than the free space",
         source "xfs_alloc.c:xfs_agf_verify", since "5.10",
-        |s| at_most(s.agf.longest.0, s.agf.freeblks.0);
+        |s| at_most(s.agf.longest.0, s.agf.freeblks.0.max(s.agf.longest.0.min(s.length)));
     /// More blocks of btrees than the AG has.
     "agf-btreeblks-beyond-length" corrupt btreeblks, "more btree blocks than the AG has",
         source "xfs_alloc.c:xfs_agf_verify", since "2.6.24",
@@ -198,10 +198,12 @@ pub fn against_btrees(ctx: &Ctx<'_>, group: &Group, rmapbt: super::btree::Scanne
             ctx.raise(rule, &spot, found, right);
         }
     };
-    if group.bnobt.is_witness() {
+    if group.bnobt.is_witness() && !group.disputed {
         compare(FREEBLKS, agf.freeblks.0, group.free_blocks);
     }
-    if group.cntbt.is_witness() {
+    // More than all free space: that was said of the one or the other.
+    let said = agf.longest.0 > agf.freeblks.0;
+    if group.cntbt.is_witness() && !group.disputed && !said {
         compare(LONGEST, agf.longest.0, u64::from(group.longest));
     }
     if features.has_rmapbt() && rmapbt.is_witness() {

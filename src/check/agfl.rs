@@ -76,29 +76,39 @@ pub fn check(ctx: &Ctx<'_>, group: &Group, bytes: &[u8], owners: &mut Local<'_>)
     }
     let agf = group.agf.as_ref()?;
     let slots = slots(context);
-    let usable = agf.flfirst < slots && agf.fllast < slots && agf.flcount <= slots;
+    let doubted = group.reported.iter().any(|field| field.starts_with("fl")) || !group.agf_believed;
+    let usable = agf.flfirst < slots && agf.fllast < slots && agf.flcount <= slots && !doubted;
     if !usable || !believed {
         return None;
     }
     let first = super::btree::header_blocks(ctx);
     let in_use = slots_in_use(agf, slots);
+    let (mut outside, mut stale) = (Vec::new(), Vec::new());
     for i in 0..slots {
         let Some(block) = slot(context, bytes, i) else { break };
-        let position = i.checked_sub(agf.flfirst).unwrap_or_else(|| slots.saturating_sub(agf.flfirst).saturating_add(i));
-        let part = || spot.part(format_args!("bno[{i}]"));
-        if position < in_use {
-            if (first..group.length).contains(&block.0) {
-                owners.blocks(ag, block, 1, Owner::FREE_LIST);
-            } else {
-                let bound = group.length.saturating_sub(1);
-                ctx.raise(OUTSIDE, &part(), block, format_args!("{first} to {bound}"));
+        let position =
+            i.checked_sub(agf.flfirst).unwrap_or_else(|| slots.saturating_sub(agf.flfirst).saturating_add(i));
+        if position >= in_use {
+            if context.has_crc() && !block.is_null() && block.0 >= ctx.geometry().ag_blocks {
+                stale.push((i, block));
             }
-        } else if context.has_crc() && !block.is_null() && block.0 >= ctx.geometry().ag_blocks {
-            let bound = ctx.geometry().ag_blocks.saturating_sub(1);
-            ctx.raise(STALE, &part(), block, format_args!("null, or at most {bound}"));
+        } else if (first..group.length).contains(&block.0) {
+            owners.blocks(ag, block, 1, Owner::FREE_LIST);
+        } else {
+            outside.push((i, block));
         }
     }
-    Some(in_use)
+    let bounds = [
+        format!("{first} to {}", group.length.saturating_sub(1)),
+        format!("null, or at most {}", ctx.geometry().ag_blocks.saturating_sub(1)),
+    ];
+    for ((rule, list), bound) in [(OUTSIDE, &outside), (STALE, &stale)].into_iter().zip(bounds) {
+        if let [(i, block), more @ ..] = list.as_slice() {
+            let more = if more.is_empty() { String::new() } else { format!(", and {} more slots", more.len()) };
+            ctx.raise(rule, &spot.part(format_args!("bno[{i}]")), format_args!("{block}{more}"), bound);
+        }
+    }
+    outside.is_empty().then_some(in_use)
 }
 
 /// Slots from flfirst to fllast; none where flcount is 0.

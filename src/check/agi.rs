@@ -44,7 +44,11 @@ impl Subject {
 
     fn inode_or_null(&self, ino: AgIno) -> Option<Mismatch> {
         let right = ino.is_null() || self.inodes.contains(&ino.0);
-        Mismatch::unless(right, ino, format_args!("null, or {} to {}", self.inodes.start, self.inodes.end.saturating_sub(1)))
+        Mismatch::unless(
+            right,
+            ino,
+            format_args!("null, or {} to {}", self.inodes.start, self.inodes.end.saturating_sub(1)),
+        )
     }
 }
 
@@ -147,8 +151,14 @@ pub fn against_btrees(ctx: &Ctx<'_>, group: &Group) {
         }
     };
     if group.inobt.is_witness() {
+        let counts = u64::from(agi.count.0) == group.inodes;
         compare(COUNT, agi.count.0, group.inodes);
-        compare(FREECOUNT, agi.freecount.0, group.free_inodes);
+        if counts {
+            compare(FREECOUNT, agi.freecount.0, group.free_inodes);
+        } else if u64::from(agi.freecount.0) != group.free_inodes {
+            // Both counts are wrong: rather than the header, the btree has lost chunks.
+            ctx.owners_unknown();
+        }
     }
     if features.has_inobtcount() {
         if group.inobt.complete {
@@ -158,25 +168,41 @@ pub fn against_btrees(ctx: &Ctx<'_>, group: &Group) {
             compare(FBLOCKS, agi.fblocks, group.finobt.blocks);
         }
     }
-    unlinked_lists(ctx, group.ag, agi, &spot);
+    if !group.reported.contains(&NOT_EMPTY.field) {
+        unlinked_lists(ctx, group.ag, agi, &spot);
+    }
 }
 
 fn unlinked_lists(ctx: &Ctx<'_>, ag: AgNumber, agi: &Agi, spot: &Spot) {
-    for (bucket, head) in agi.unlinked.iter().enumerate() {
-        if !head.is_null() && ctx.geometry().join_inode(ag, *head).is_some() {
-            ctx.raise(NOT_EMPTY, &spot.part(format_args!("unlinked[{bucket}]")), head, "null");
-        }
+    if agi.unlinked.iter().all(|head| head.is_null()) {
+        return;
     }
+    let mut sound = true;
+    let mut wrong = None;
     for item in unlinked(ctx.walk, ag, agi) {
         match item {
             Ok((bucket, ino)) => {
                 let agino = ctx.geometry().split_inode(ino).map_or(0, |(_, agino)| agino.0);
                 if agino % 64 != bucket {
-                    ctx.raise(WRONG_BUCKET, &spot.part(format_args!("unlinked[{bucket}]")), ino, format_args!("list {}", agino % 64));
+                    wrong.get_or_insert((bucket, ino, agino % 64));
                 }
             }
-            Err(error) => ctx.error(BAD_LIST, &error, spot.object),
+            Err(error) => {
+                sound = false;
+                ctx.error(BAD_LIST, &error, spot.object);
+            }
         }
+    }
+    if !sound {
+        return;
+    }
+    let part = |bucket| spot.part(format_args!("unlinked[{bucket}]"));
+    if let Some((bucket, ino, right)) = wrong {
+        ctx.raise(WRONG_BUCKET, &part(bucket), ino, format_args!("list {right}"));
+        return;
+    }
+    for (bucket, head) in (0u32..).zip(agi.unlinked).filter(|(_, head)| !head.is_null()) {
+        ctx.raise(NOT_EMPTY, &part(bucket), head, "null");
     }
 }
 

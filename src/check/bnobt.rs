@@ -29,22 +29,23 @@ raised! { RAISED, structure "freesp";
         source "scrub/alloc.c:xchk_allocbt_xref_other; repair/phase4 (rebuilds both)", since "scrub";
 }
 
-/// Records of one of the two btrees, those that can be.
-fn records(ctx: &Ctx<'_>, length: u32, leaf: &Leaf<'_>, sound: &mut bool, into: &mut Vec<FreeExtent>) {
+/// Records of one of the two btrees, up to the first that cannot be.
+fn records(ctx: &Ctx<'_>, length: u32, leaf: &Leaf<'_>, into: &mut Vec<FreeExtent>) -> bool {
+    if !leaf.believed {
+        return true;
+    }
     let first = super::btree::header_blocks(ctx);
     for (i, record) in leaf.records().enumerate() {
         let Some(extent) = FreeExtent::at(record, 0) else { continue };
         let end = extent.startblock.get().saturating_add(u64::from(extent.blockcount.0));
         if extent.startblock.0 < first || extent.blockcount.0 == 0 || end > u64::from(length) {
-            if leaf.believed {
-                let found = format!("[{},{}]", extent.startblock, extent.blockcount);
-                ctx.raise(OUTSIDE, &leaf.spot(i), found, format_args!("blocks {first} to {}", length.saturating_sub(1)));
-            }
-            *sound = false;
-        } else if leaf.believed {
-            into.push(extent);
+            let found = format!("[{},{}]", extent.startblock, extent.blockcount);
+            ctx.raise(OUTSIDE, &leaf.spot(i), found, format_args!("blocks {first} to {}", length.saturating_sub(1)));
+            return false;
         }
+        into.push(extent);
     }
+    true
 }
 
 /// Both btrees of an AG, and against each other. Free extents go to `owners`.
@@ -52,27 +53,29 @@ pub fn check(ctx: &Ctx<'_>, group: &mut Group, agf: &Agf, owners: &mut Local<'_>
     let (ag, length) = (group.ag, group.length);
     let mut by_block = Vec::new();
     let tree = of_ag(&bnobt::SHAPE, ag, agf.bno_root, agf.bno_level, Owner::BNOBT);
-    let mut sound = true;
     let mut last: Option<FreeExtent> = None;
-    let mut bno = scan(ctx, &tree, owners, &mut |leaf| {
+    let bno = scan(ctx, &tree, owners, &mut |leaf| {
         let before = by_block.len();
-        records(ctx, length, leaf, &mut sound, &mut by_block);
+        let right = records(ctx, length, leaf, &mut by_block);
         for (i, extent) in by_block.get(before..).unwrap_or_default().iter().enumerate() {
             if let Some(last) = last
                 && last.startblock.0.checked_add(last.blockcount.0) == Some(extent.startblock.0)
             {
                 let found = format!("[{},{}]", extent.startblock, extent.blockcount);
-                ctx.raise(UNMERGED, &leaf.spot(i), found, format_args!("one with [{},{}]", last.startblock, last.blockcount));
+                ctx.raise(
+                    UNMERGED,
+                    &leaf.spot(i),
+                    found,
+                    format_args!("one with [{},{}]", last.startblock, last.blockcount),
+                );
             }
             last = Some(*extent);
         }
+        right
     });
-    bno.sound &= sound;
     let mut by_size = Vec::new();
     let tree = of_ag(&cntbt::SHAPE, ag, agf.cnt_root, agf.cnt_level, Owner::CNTBT);
-    let mut sound = true;
-    let mut cnt = scan(ctx, &tree, owners, &mut |leaf| records(ctx, length, leaf, &mut sound, &mut by_size));
-    cnt.sound &= sound;
+    let cnt = scan(ctx, &tree, owners, &mut |leaf| records(ctx, length, leaf, &mut by_size));
     group.free_blocks = by_block.iter().fold(0, |sum: u64, extent| sum.saturating_add(u64::from(extent.blockcount.0)));
     group.longest = by_size.last().map_or(0, |extent: &FreeExtent| extent.blockcount.0);
     by_block.sort_unstable();
@@ -82,7 +85,13 @@ pub fn check(ctx: &Ctx<'_>, group: &mut Group, agf: &Agf, owners: &mut Local<'_>
 }
 
 /// Which blocks are free: what both btrees say, or the one that is a witness.
-fn settle(ctx: &Ctx<'_>, group: &mut Group, by_block: (&[FreeExtent], Scanned), by_size: (&[FreeExtent], Scanned), owners: &mut Local<'_>) {
+fn settle(
+    ctx: &Ctx<'_>,
+    group: &mut Group,
+    by_block: (&[FreeExtent], Scanned),
+    by_size: (&[FreeExtent], Scanned),
+    owners: &mut Local<'_>,
+) {
     let ag = group.ag;
     let mut add = |extents: &[FreeExtent], owner| {
         for extent in extents {
@@ -93,6 +102,7 @@ fn settle(ctx: &Ctx<'_>, group: &mut Group, by_block: (&[FreeExtent], Scanned), 
         (true, true) if by_block.0 == by_size.0 => add(by_block.0, Owner::FREE),
         (true, true) => {
             let (both, only_bno, only_cnt) = compare(by_block.0, by_size.0);
+            group.disputed = true;
             add(&both, Owner::FREE);
             add(&disputed(&only_bno, &only_cnt), Owner::DISPUTED);
             let agf = super::agf::spot(ctx, ag);
@@ -102,7 +112,11 @@ fn settle(ctx: &Ctx<'_>, group: &mut Group, by_block: (&[FreeExtent], Scanned), 
                 if let Some(extent) = extents.first()
                     && (rule.id == ONLY_BNO.id || other.is_empty())
                 {
-                    let more = if extents.len() > 1 { format!(" and {} more", extents.len().saturating_sub(1)) } else { String::new() };
+                    let more = if extents.len() > 1 {
+                        format!(" and {} more", extents.len().saturating_sub(1))
+                    } else {
+                        String::new()
+                    };
                     let found = format!("[{},{}]{more}", extent.startblock, extent.blockcount);
                     let expected = match other.first() {
                         Some(other) => format!("[{},{}] as in the other btree", other.startblock, other.blockcount),
@@ -163,7 +177,9 @@ mod tests {
     use crate::units::ExtLen;
 
     fn extents(list: &[(u32, u32)]) -> Extents {
-        list.iter().map(|&(start, length)| FreeExtent { startblock: AgBlock(start), blockcount: ExtLen(length) }).collect()
+        list.iter()
+            .map(|&(start, length)| FreeExtent { startblock: AgBlock(start), blockcount: ExtLen(length) })
+            .collect()
     }
 
     #[test]

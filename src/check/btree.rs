@@ -113,6 +113,9 @@ impl Scanned {
     }
 }
 
+/// What looks at the records of a leaf: true where each of them alone is right.
+pub type LeafFn<'f> = &'f mut dyn FnMut(&Leaf<'_>) -> bool;
+
 /// A leaf, in memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Leaf<'a> {
@@ -137,9 +140,14 @@ impl<'a> Leaf<'a> {
     }
 }
 
+/// Left and right sibling of a block, as it names them.
+type Links = (Option<u64>, Option<u64>);
+
 /// A pointer of a node.
 #[derive(Clone, Copy, Debug)]
 struct Child {
+    /// Is its node believed?
+    believed: bool,
     pointer: u64,
     block: Option<FsBlock>,
     key: Option<Key>,
@@ -233,7 +241,9 @@ fn node_keys(kind: Type, key: &[u8]) -> (Key, Option<Key>) {
         Type::Bnobt | Type::Inobt | Type::Finobt | Type::Refcntbt | Type::Rtrefcntbt => ([u32_at(0), 0, 0], None),
         Type::Cntbt => ([u32_at(4), u32_at(0), 0], None),
         Type::Rmapbt | Type::Rtrmapbt => {
-            let pair = |at: usize| [u32_at(at), u64_at(at.saturating_add(4)), u64_at(at.saturating_add(12)) & !Within::UNWRITTEN];
+            let pair = |at: usize| {
+                [u32_at(at), u64_at(at.saturating_add(4)), u64_at(at.saturating_add(12)) & !Within::UNWRITTEN]
+            };
             (pair(0), Some(pair(20)))
         }
         _ => ([u64_at(0), 0, 0], None),
@@ -245,7 +255,8 @@ fn record_high(record: &[u8]) -> Key {
     let [start, owner, offset] = record_key(Type::Rmapbt, record);
     let more = u64::from(bits::be32(record, 4).unwrap_or(0)).saturating_sub(1);
     let file = owner >> 63 == 0 && offset & Within::TREE == 0;
-    let offset = if file { (offset.wrapping_add(more) & 0x3f_ffff_ffff_ffff) | (offset & !0x3f_ffff_ffff_ffff) } else { offset };
+    let offset =
+        if file { (offset.wrapping_add(more) & 0x3f_ffff_ffff_ffff) | (offset & !0x3f_ffff_ffff_ffff) } else { offset };
     [start.saturating_add(more), owner, offset]
 }
 
@@ -290,8 +301,9 @@ fn record_text(kind: Type, record: &[u8]) -> String {
 }
 
 /// Looks through a btree: header and place of every block, order, keys. `leaf` gets the leaves in the order of their
-/// keys. The blocks go to `owners`.
-pub fn scan(ctx: &Ctx<'_>, tree: &Tree<'_>, owners: &mut Local<'_>, leaf: &mut dyn FnMut(&Leaf<'_>)) -> Scanned {
+/// keys, and tells whether each of their records alone is right: if not, it has said so, and order and keys of the leaf
+/// are not judged. The blocks go to `owners`.
+pub fn scan(ctx: &Ctx<'_>, tree: &Tree<'_>, owners: &mut Local<'_>, leaf: LeafFn<'_>) -> Scanned {
     let mut scan = Scan {
         ctx,
         tree,
@@ -299,6 +311,7 @@ pub fn scan(ctx: &Ctx<'_>, tree: &Tree<'_>, owners: &mut Local<'_>, leaf: &mut d
         last: None,
         next: Vec::new(),
         narrow_root: None,
+        pointed: None,
     };
     let mut batch = Batch::default();
     let Some((mut level, mut children)) = scan.root() else {
@@ -326,17 +339,25 @@ struct Scan<'c> {
     next: Vec<Child>,
     /// Children that a root in an inode could hold, where it has only one.
     narrow_root: Option<u32>,
+    /// The node about whose pointers something was said last.
+    pointed: Option<Option<FsBlock>>,
 }
 
 impl Scan<'_> {
-    fn raise(&mut self, rule: &'static super::RuleInfo, spot: &Spot, found: impl std::fmt::Display, expected: impl std::fmt::Display) {
+    fn raise(
+        &mut self,
+        rule: &'static super::RuleInfo,
+        spot: &Spot,
+        found: impl std::fmt::Display,
+        expected: impl std::fmt::Display,
+    ) {
         self.result.sound = false;
         self.ctx.raise(rule, spot, found, expected);
     }
 
     fn child(&self, pointer: u64, keys: Option<(Key, Option<Key>)>, parent: Option<(FsBlock, u16)>) -> Child {
         let block = self.tree.target(self.ctx, pointer);
-        Child { pointer, block, key: keys.map(|k| k.0), high: keys.and_then(|k| k.1), parent }
+        Child { believed: true, pointer, block, key: keys.map(|k| k.0), high: keys.and_then(|k| k.1), parent }
     }
 
     /// Level and pointers that the header or the fork gives.
@@ -355,8 +376,10 @@ impl Scan<'_> {
                     self.narrow_root = Some(root.max_keys);
                 }
                 let kind = self.tree.shape.kind;
-                let children: Vec<Child> =
-                    root.children().map(|(key, pointer)| self.child(pointer, Some(node_keys(kind, key)), None)).collect();
+                let children: Vec<Child> = root
+                    .children()
+                    .map(|(key, pointer)| self.child(pointer, Some(node_keys(kind, key)), None))
+                    .collect();
                 let spot = self.tree.root_spot(self.ctx);
                 self.node_order(&children, &spot);
                 Some((below, children))
@@ -378,14 +401,7 @@ impl Scan<'_> {
         }
     }
 
-    fn level(
-        &mut self,
-        level: u16,
-        children: &[Child],
-        batch: &mut Batch,
-        owners: &mut Local<'_>,
-        leaf: &mut dyn FnMut(&Leaf<'_>),
-    ) {
+    fn level(&mut self, level: u16, children: &[Child], batch: &mut Batch, owners: &mut Local<'_>, leaf: LeafFn<'_>) {
         let size = usize::try_from(self.ctx.context().block_size).unwrap_or(usize::MAX);
         let window = (1usize << 20).checked_div(size).unwrap_or(1).max(1);
         let mut blocks: Vec<FsBlock> = children.iter().filter_map(|child| child.block).collect();
@@ -395,21 +411,25 @@ impl Scan<'_> {
         let mut doubled: Vec<FsBlock> =
             blocks.iter().zip(blocks.iter().skip(1)).filter(|(a, b)| a == b).map(|(a, _)| *a).collect();
         doubled.dedup();
-        let mut before = None;
+        let mut found: Vec<Option<Links>> = Vec::with_capacity(children.len());
         let mut rest = children;
         while !rest.is_empty() {
             let (now, later) = rest.split_at_checked(window).unwrap_or((rest, &[]));
             wanted.clear();
             wanted.extend(now.iter().filter_map(|child| child.block));
             batch.load(self.ctx.volume(), &mut wanted);
-            for (i, child) in now.iter().enumerate() {
-                let after = now.get(i.saturating_add(1)).or(later.first()).map(|child| child.pointer);
-                let siblings = (before, after);
-                before = Some(child.pointer);
+            for child in now {
+                found.push(None);
+                let Some(links) = found.last_mut() else { return };
                 let Some(block) = child.block else {
-                    let spot = self.tree.parent_spot(self.ctx, child.parent);
-                    self.raise(BAD_POINTER, &spot, child.pointer, "a block of the AG behind its headers");
-                    self.result.complete = false;
+                    // One damage, one finding: a wrong count makes many wrong pointers.
+                    let parent = child.parent.map(|(block, _)| block);
+                    if child.believed && self.pointed != Some(parent) {
+                        self.pointed = Some(parent);
+                        let spot = self.tree.parent_spot(self.ctx, child.parent);
+                        self.raise(BAD_POINTER, &spot, child.pointer, "a block of the AG behind its headers");
+                    }
+                    (self.result.complete, self.result.sound) = (false, false);
                     continue;
                 };
                 if doubled.binary_search(&block).is_ok() && !seen.insert(block) {
@@ -431,10 +451,11 @@ impl Scan<'_> {
                     self.result.complete = false;
                     continue;
                 };
-                self.block(level, child, block, siblings, bytes, owners, leaf);
+                self.block(level, child, block, links, bytes, owners, leaf);
             }
             rest = later;
         }
+        self.siblings(children, &found);
     }
 
     #[allow(clippy::too_many_arguments)] // what is known of a block before it is looked at
@@ -443,10 +464,10 @@ impl Scan<'_> {
         level: u16,
         child: &Child,
         block: FsBlock,
-        siblings: (Option<u64>, Option<u64>),
+        links: &mut Option<Links>,
         bytes: &[u8],
         owners: &mut Local<'_>,
-        leaf: &mut dyn FnMut(&Leaf<'_>),
+        leaf: LeafFn<'_>,
     ) {
         let (ctx, tree) = (self.ctx, self.tree);
         let spot = || tree.spot(ctx, block);
@@ -472,13 +493,12 @@ impl Scan<'_> {
             let place = if tree.owner.inode().is_some() { Within::tree(tree.attr) } else { Within(0) };
             owners.add(ag, Entry { start: within.0, blocks: 1, owner: tree.owner, within: place });
         }
-        if believed {
-            self.siblings(block, bytes, siblings);
-            self.count(level, child, block, head.numrecs);
-        }
+        *links = believed.then(|| tree.shape.siblings(bytes));
+        let believed = believed && self.count(level, child, block, head.numrecs);
         if level == 0 {
-            self.records(child, block, bytes, believed);
-            leaf(&Leaf { block, believed, bytes, tree, ctx });
+            let right = leaf(&Leaf { block, believed, bytes, tree, ctx });
+            self.result.sound &= right;
+            self.records(child, block, bytes, believed && right);
         } else {
             self.node(child, block, bytes, believed);
         }
@@ -528,25 +548,35 @@ impl Scan<'_> {
         true
     }
 
-    fn siblings(&mut self, block: FsBlock, bytes: &[u8], (left, right): (Option<u64>, Option<u64>)) {
-        let found = self.tree.shape.siblings(bytes);
+    /// Links between the blocks of a level, where both ends could be entered.
+    fn siblings(&mut self, children: &[Child], found: &[Option<Links>]) {
         let text = |sibling: Option<u64>| sibling.map_or("null".to_owned(), |block| block.to_string());
-        for (rule, found, expected) in [(BAD_LEFT, found.0, left), (BAD_RIGHT, found.1, right)] {
-            if found != expected {
-                let spot = self.tree.spot(self.ctx, block);
-                self.raise(rule, &spot, text(found), text(expected));
+        for (i, child) in children.iter().enumerate() {
+            let (Some(links), Some(block)) = (found.get(i).copied().flatten(), child.block) else { continue };
+            let neighbour = |at: Option<usize>| match at.and_then(|at| children.get(at).zip(found.get(at))) {
+                None => Some(None),
+                Some((neighbour, Some(_))) => Some(Some(neighbour.pointer)),
+                Some((_, None)) => None,
+            };
+            let (left, right) = (neighbour(i.checked_sub(1)), neighbour(i.checked_add(1)));
+            for (rule, found, expected) in [(BAD_LEFT, links.0, left), (BAD_RIGHT, links.1, right)] {
+                if let Some(expected) = expected.filter(|&expected| expected != found) {
+                    let spot = self.tree.spot(self.ctx, block);
+                    self.raise(rule, &spot, text(found), text(expected));
+                }
             }
         }
     }
 
-    fn count(&mut self, level: u16, child: &Child, block: FsBlock, numrecs: u16) {
+    /// The number of records. False: more than there can be.
+    fn count(&mut self, level: u16, child: &Child, block: FsBlock, numrecs: u16) -> bool {
         let (shape, context) = (self.tree.shape, self.ctx.context());
         let most = if level == 0 { shape.max_records(context) } else { shape.max_keys(context) };
         let numrecs = u32::from(numrecs);
         if numrecs > most {
             let spot = self.tree.spot(self.ctx, block);
             self.raise(TOO_MANY, &spot, numrecs, format_args!("at most {most}"));
-            return;
+            return false;
         }
         let is_root = child.parent.is_none() && matches!(self.tree.root, Root::Ag { .. });
         let least = match self.narrow_root {
@@ -559,6 +589,7 @@ impl Scan<'_> {
             let spot = self.tree.spot(self.ctx, block);
             self.raise(TOO_FEW, &spot, numrecs, format_args!("at least {least}"));
         }
+        true
     }
 
     /// Order of the records, and the keys above them.
@@ -618,7 +649,7 @@ impl Scan<'_> {
             let keys = believed.then(|| node_keys(kind, key));
             high = high.max(keys.and_then(|keys| keys.1));
             let child = self.child(pointer, keys, Some((block, index)));
-            self.next.push(child);
+            self.next.push(Child { believed, ..child });
         }
         if !believed {
             return;

@@ -1,9 +1,10 @@
 //! What every part of a check shares: the file system, where findings go, who owns which block, what is known of the
 //! log. One [`Ctx`] per run, shared between threads by reference.
 
+use super::dquot;
 use super::finding::{Class, Finding, Object, RuleInfo};
 use super::group::Group;
-use super::dquot;
+use super::links::Links;
 use super::names::Names;
 use super::owners::OwnerMap;
 use super::raised;
@@ -150,6 +151,8 @@ pub struct Ctx<'a> {
     pub owners: OwnerMap,
     /// Who owns which block of the realtime section: see [`OwnerMap`].
     pub rt_owners: OwnerMap,
+    /// Entries that name an inode, against its link count.
+    pub links: Links,
     /// What is known of the log.
     pub log: LogFacts,
     /// What is known of every inode while names are followed.
@@ -161,6 +164,7 @@ pub struct Ctx<'a> {
     ahead: Mutex<Ahead>,
     groups: OnceLock<Vec<Group>>,
     unknown: AtomicBool,
+    unjudged: AtomicBool,
     done: AtomicU64,
 }
 
@@ -176,6 +180,7 @@ impl<'a> Ctx<'a> {
             options,
             owners: OwnerMap::default(),
             rt_owners: OwnerMap::default(),
+            links: Links::default(),
             log,
             names: Names::default(),
             quota: dquot::Counter::default(),
@@ -184,6 +189,7 @@ impl<'a> Ctx<'a> {
             ahead: Mutex::default(),
             groups: OnceLock::new(),
             unknown: AtomicBool::new(false),
+            unjudged: AtomicBool::new(false),
             done: AtomicU64::new(0),
         }
     }
@@ -256,7 +262,9 @@ impl<'a> Ctx<'a> {
     /// Reports a finding.
     pub fn report(&self, finding: Finding) {
         let rule = finding.rule;
-        let wanted = |only: &String| rule.id == only || rule.id.strip_prefix(only.as_str()).is_some_and(|rest| rest.starts_with('-'));
+        let wanted = |only: &String| {
+            rule.id == only || rule.id.strip_prefix(only.as_str()).is_some_and(|rest| rest.starts_with('-'))
+        };
         if !self.options.only.is_empty() && !self.options.only.iter().any(wanted) {
             return;
         }
@@ -340,6 +348,20 @@ impl<'a> Ctx<'a> {
     /// may be its.
     pub fn owners_unknown(&self) {
         self.unknown.store(true, Ordering::Relaxed);
+    }
+
+    /// Notes that blocks without owner were found and not reported, since some owners are not known.
+    pub fn lost_unjudged(&self) {
+        self.unjudged.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_lost_unjudged(&self) -> bool {
+        self.unjudged.load(Ordering::Relaxed)
+    }
+
+    /// Was damage found in the headers, btrees or space of any AG?
+    pub fn is_any_ag_damaged(&self) -> bool {
+        !lock(&self.collected).ags.is_empty()
     }
 
     /// Do all owners stand in the map?

@@ -149,7 +149,8 @@ fn fields(sector: &Sector) -> Fields {
     if f.has_meta_uuid() {
         list.push(("meta_uuid", sb.meta_uuid.to_string(), true));
     }
-    list.push(("uuid", sb.uuid.to_string(), false));
+    // V5 metadata carries it, unless it was changed since and meta_uuid has the old one.
+    list.push(("uuid", sb.uuid.to_string(), f.is_v5() && !f.has_meta_uuid()));
     list.push(("fname", String::from_utf8_lossy(sb.label()).into_owned(), false));
     list
 }
@@ -209,85 +210,87 @@ fn place(ag: AgNumber, length: u64) -> Place {
     Place::new(Device::Data, ByteOffset(0), length, format!("sb {ag}"))
 }
 
-/// The primary superblock: alone, and against the one in use. True where its counters can be believed.
-pub fn check_primary(ctx: &Ctx<'_>, primary: &Sector) -> bool {
+/// The primary superblock: alone, and against the one in use. Gives the fields that are damaged; `None` where nothing in
+/// it can be believed.
+pub fn check_primary(ctx: &Ctx<'_>, primary: &Sector) -> Option<Vec<&'static str>> {
     let spot = header_spot(ctx, AgNumber(0), AgHeader::Superblock);
     if let Origin::Copy { reason, .. } | Origin::Inferred { reason, .. } = ctx.volume().origin() {
         ctx.raise(UNUSABLE, &spot, reason, "a superblock");
-        return false;
+        return None;
     }
-    let mut reported: Vec<&'static str> = Vec::new();
+    // Through a copy it is known which fields are wrong: what a rule says of one that follows from another is left out.
+    let through_copy = matches!(ctx.volume().origin(), Origin::Chosen { .. });
+    let right = Sector { sb: ctx.volume().superblock().clone(), zoned: ctx.volume().zoned(), ..primary.clone() };
+    let differing: Vec<&'static str> =
+        if through_copy { differences(primary, &right).iter().map(|d| d.0).collect() } else { Vec::new() };
+    let mut damaged: Vec<&'static str> = Vec::new();
     for finding in superblock::check(&primary.subject(), &spot.place) {
-        reported.extend(finding.place.field);
+        let field = finding.place.field.unwrap_or(finding.rule.field);
         let last = finding.rule.id == "sb-bad-crc";
+        let follows = !damaged.is_empty() && !differing.contains(&field);
+        if follows || damaged.contains(&field) {
+            continue;
+        }
+        damaged.push(field);
         ctx.report(finding.about(spot.object));
         if last {
-            return false;
+            return None;
         }
     }
-    if matches!(ctx.volume().origin(), Origin::Chosen { .. }) && reported.is_empty() {
-        let right = Sector {
-            sb: ctx.volume().superblock().clone(),
-            zoned: ctx.volume().zoned(),
-            ..primary.clone()
-        };
-        compare(ctx, &spot, primary, &right, [PRIMARY_DIFFERS, COPY_OLD], &mut reported);
+    if through_copy {
+        let said = !damaged.is_empty();
+        for (name, found, right, fixed) in differences(primary, &right) {
+            if fixed && !(said && differing.len() == 1) && !damaged.contains(&name) {
+                ctx.report(Finding::new(PRIMARY_DIFFERS, spot.place.field(name), found, right).about(spot.object));
+            }
+            damaged.push(name);
+        }
     }
     rest(ctx, &spot, primary);
-    reported.is_empty() || primary.is_readable()
+    Some(damaged)
 }
 
 /// The copy of an AG: alone, and against the superblock in use.
-pub fn check_copy(ctx: &Ctx<'_>, ag: AgNumber) {
+///
+/// What is wrong with a field of the primary was said there: such fields are left out.
+pub fn check_copy(ctx: &Ctx<'_>, ag: AgNumber, damaged: &[&'static str]) {
     let spot = header_spot(ctx, ag, AgHeader::Superblock);
     let block = match ctx.volume().ag_header(ag, AgHeader::Superblock) {
         Ok(block) => block,
         Err(error) => return ctx.unreadable(&error, spot.object),
     };
     let Some(copy) = Sector::new(ag, block.bytes) else { return };
-    let mut reported = Vec::new();
-    for finding in superblock::check(&copy.subject(), &spot.place) {
-        let unreadable = matches!(finding.rule.id, "sb-bad-magic" | "sb-bad-crc");
-        reported.extend(finding.place.field);
+    // One damage, one finding: a field that cannot be right differs from the primary, too.
+    if let Some(finding) = superblock::check(&copy.subject(), &spot.place).into_iter().next() {
         ctx.report(Finding { object: Object::Superblock(ag), ..finding });
-        // One damage, one finding: a field that cannot be right differs from the primary, too.
-        if unreadable {
-            return;
-        }
-        break;
-    }
-    if !reported.is_empty() {
         return;
     }
     let right = Sector { sb: ctx.volume().superblock().clone(), zoned: ctx.volume().zoned(), ..copy.clone() };
-    compare(ctx, &spot, &copy, &right, [COPY_DIFFERS, COPY_OLD], &mut reported);
+    for (name, found, right, fixed) in differences(&copy, &right) {
+        // Unit and width, root and the inodes behind it are damaged together.
+        let twin = |other: &str| (name == "width" && other == "unit") || (name.ends_with("ino") && other == "rootino");
+        if !damaged.iter().any(|other| *other == name || twin(other)) {
+            let rule = if fixed { COPY_DIFFERS } else { COPY_OLD };
+            ctx.report(Finding::new(rule, spot.place.field(name), found, right).about(spot.object));
+        }
+    }
     rest(ctx, &spot, &copy);
     if copy.sb.features().is_v5() {
         ctx.lsn(copy.sb.lsn, || spot.clone());
     }
 }
 
-fn compare(
-    ctx: &Ctx<'_>,
-    spot: &Spot,
-    found: &Sector,
-    right: &Sector,
-    rules: [&'static super::RuleInfo; 2],
-    reported: &mut Vec<&'static str>,
-) {
+/// Fields in which two superblocks differ: name, both values, and whether the kernel keeps the copies up to date.
+fn differences(found: &Sector, right: &Sector) -> Vec<(&'static str, String, String, bool)> {
     let right = fields(right);
-    for (name, value, fixed) in fields(found) {
-        let Some((_, other, _)) = right.iter().find(|(other, ..)| *other == name) else { continue };
+    let null = u64::MAX.to_string();
+    let differing = |(name, value, fixed): (&'static str, String, bool)| {
+        let (_, other, _) = right.iter().find(|(other, ..)| *other == name)?;
         // mkfs.xfs does not know these when it writes the copies.
-        let null = u64::MAX.to_string();
         let unset = !fixed && name.ends_with("ino") && (value == null || *other == null);
-        if *other != value && !unset && !reported.contains(&name) {
-            let [damage, old] = rules;
-            let rule = if fixed { damage } else { old };
-            reported.push(name);
-            ctx.report(Finding::new(rule, spot.place.field(name), value, other).about(spot.object));
-        }
-    }
+        (*other != value && !unset).then(|| (name, value, other.clone(), fixed))
+    };
+    fields(found).into_iter().filter_map(differing).collect()
 }
 
 /// The sector behind the last field (`xchk_superblock_ondisk_size`).

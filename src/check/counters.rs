@@ -40,10 +40,13 @@ pub fn root(ctx: &Ctx<'_>, sb: &Superblock, spot: &Spot) {
 pub fn check(ctx: &Ctx<'_>, sb: &Superblock, spot: &Spot) {
     let groups = ctx.groups();
     let complete = u32::try_from(groups.len()) == Ok(ctx.geometry().ag_count);
-    if ctx.is_partial() || !complete {
+    // What is wrong with an AG was said there.
+    if ctx.is_partial() || !complete || ctx.is_any_ag_damaged() {
         return;
     }
-    let sum = |value: &dyn Fn(&super::group::Group) -> u64| groups.iter().fold(0u64, |sum, group| sum.saturating_add(value(group)));
+    let sum = |value: &dyn Fn(&super::group::Group) -> u64| {
+        groups.iter().fold(0u64, |sum, group| sum.saturating_add(value(group)))
+    };
     if groups.iter().all(|group| group.inobt.is_witness()) {
         for (rule, found, right) in
             [(ICOUNT, sb.icount, sum(&|group| group.inodes)), (IFREE, sb.ifree, sum(&|group| group.free_inodes))]
@@ -53,14 +56,14 @@ pub fn check(ctx: &Ctx<'_>, sb: &Superblock, spot: &Spot) {
             }
         }
     }
-    let known = |group: &super::group::Group| group.bnobt.is_witness() && group.cntbt.complete && group.free_list.is_some();
-    let rmapbt = ctx.context().features.has_rmapbt();
-    if groups.iter().all(|group| known(group) && group.agf_believed) {
+    let known =
+        |group: &super::group::Group| group.bnobt.is_witness() && group.cntbt.complete && group.free_list.is_some();
+    if groups.iter().all(known) {
         let right = sum(&|group| {
             let trees = group.bnobt.blocks.saturating_add(group.cntbt.blocks).saturating_sub(2);
-            // The blocks of the rmapbt were counted against the AGF: what differs was said there.
-            let rmap = group.agf.as_ref().filter(|_| rmapbt).map_or(0, |agf| u64::from(agf.rmap_blocks.saturating_sub(1)));
-            group.free_blocks.saturating_add(u64::from(group.free_list.unwrap_or(0))).saturating_add(trees).saturating_add(rmap)
+            let rmapbt = group.rmapbt_blocks.get().map_or(0, |blocks| blocks.saturating_sub(1));
+            let list = u64::from(group.free_list.unwrap_or(0));
+            group.free_blocks.saturating_add(list).saturating_add(trees).saturating_add(rmapbt)
         });
         if sb.fdblocks != right {
             ctx.raise(FDBLOCKS, spot, sb.fdblocks, right);

@@ -36,18 +36,20 @@ fn text(chunk: &Chunk) -> String {
 pub fn check(ctx: &Ctx<'_>, group: &mut Group, agi: &Agi, owners: &mut Local<'_>) {
     let tree = of_ag(&finobt::SHAPE, group.ag, agi.free_root, agi.free_level, Owner::FINOBT);
     let witness = group.inobt.is_witness();
-    let mut sound = true;
     let mut seen = vec![false; group.chunks.len()];
-    let mut unknown = 0u64;
     let scanned = scan(ctx, &tree, owners, &mut |leaf| {
         if !leaf.believed {
-            return;
+            return true;
         }
+        let mut sound = true;
         for (i, record) in leaf.records().enumerate() {
             let Some(chunk) = Chunk::at(ctx.context(), record, 0) else { continue };
+            // A wrong count makes many wrong records: the first says it.
             let mut raise = |rule, found: String, expected: String| {
+                if sound {
+                    ctx.raise(rule, &leaf.spot(i), found, expected);
+                }
                 sound = false;
-                ctx.raise(rule, &leaf.spot(i), found, expected);
             };
             let at = group.chunks.binary_search_by_key(&chunk.startino, |chunk| chunk.startino);
             let other = at.ok().and_then(|at| group.chunks.get(at));
@@ -56,27 +58,33 @@ pub fn check(ctx: &Ctx<'_>, group: &mut Group, agi: &Agi, owners: &mut Local<'_>
             }
             match other {
                 None if witness => {
-                    unknown = unknown.saturating_add(1);
                     raise(UNKNOWN, text(&chunk), "a chunk of the inode btree".to_owned());
                 }
                 Some(other) if witness && *other != chunk => raise(DIFFERENT, text(&chunk), text(other)),
-                _ if chunk.freecount == 0 || chunk.free == 0 => raise(NONE_FREE, text(&chunk), "free inodes".to_owned()),
+                _ if chunk.freecount == 0 || chunk.free == 0 => {
+                    raise(NONE_FREE, text(&chunk), "free inodes".to_owned())
+                }
                 _ => {}
             }
         }
+        sound
     });
     group.finobt = scanned;
-    group.finobt.sound &= sound;
+    // A record that differs is a finding of its own; the btree is still all there to look for what misses.
     if !witness || !scanned.is_witness() {
-        if !(scanned.is_witness() && witness) {
-            ctx.not_compared(group.ag, if witness { "finobt" } else { "inobt" }, "inobt with finobt");
+        if !witness {
+            ctx.not_compared(group.ag, "inobt", "inobt with finobt");
         }
         return;
     }
     let missing = group.chunks.iter().zip(&seen).filter(|(chunk, seen)| chunk.freecount > 0 && !**seen);
-    // A record whose start changed is one that is unknown here, and misses there: one finding says both.
-    for (chunk, _) in missing.skip(usize::try_from(unknown).unwrap_or(usize::MAX)) {
+    let mut missing = missing.map(|(chunk, _)| chunk);
+    if let Some(chunk) = missing.next() {
         let spot = super::agi::spot(ctx, group.ag).part("finobt");
-        ctx.raise(MISSING, &spot, "no record", text(chunk));
+        let more = match missing.count() {
+            0 => String::new(),
+            n => format!(", and {n} more"),
+        };
+        ctx.raise(MISSING, &spot, format_args!("no record{more}"), text(chunk));
     }
 }

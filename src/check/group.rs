@@ -12,12 +12,14 @@ use crate::error::Place;
 use crate::format::agf::Agf;
 use crate::format::agi::Agi;
 use crate::format::checksum::{self, CrcState};
+use crate::format::features::Features;
 use crate::format::inobt::Chunk;
 use crate::format::refcountbt::Shared;
 use crate::format::{Structure, Type, refcountbt, rmapbt};
 use crate::geometry::Geometry;
-use crate::units::{AgBlock, AgNumber, Device};
+use crate::units::{AgBlock, AgIno, AgNumber, Device};
 use crate::volume::AgHeader;
+use std::sync::OnceLock;
 
 /// What was learnt of an AG.
 #[derive(Debug)]
@@ -46,6 +48,12 @@ pub struct Group {
     pub finobt: Scanned,
     /// The refcount btree.
     pub refcntbt: Scanned,
+    /// Do the free space btrees disagree? Then counts of free space say nothing more.
+    pub disputed: bool,
+    /// First inodes of chunks whose records are damaged, in order.
+    pub doubtful: Vec<AgIno>,
+    /// Blocks of the rmapbt, once it was walked.
+    pub rmapbt_blocks: OnceLock<u64>,
     /// Is it known which blocks are free?
     pub free_known: bool,
     /// Free blocks by the bnobt.
@@ -79,6 +87,9 @@ impl Group {
             inobt: Scanned::default(),
             finobt: Scanned::default(),
             refcntbt: Scanned::default(),
+            disputed: false,
+            doubtful: Vec::new(),
+            rmapbt_blocks: OnceLock::new(),
             free_known: true,
             free_blocks: 0,
             longest: 0,
@@ -90,14 +101,27 @@ impl Group {
         }
     }
 
-    /// Were headers and btrees sound, as far as they were looked at?
-    pub fn is_sound(&self) -> bool {
-        let exists = |scanned: Scanned| scanned.blocks == 0 || scanned.is_witness();
-        self.agf_believed
-            && self.agi_believed
-            && self.free_list.is_some()
-            && [self.bnobt, self.cntbt, self.inobt].into_iter().all(Scanned::is_witness)
-            && [self.finobt, self.refcntbt].into_iter().all(exists)
+    /// Do all btrees of the AG but the rmapbt satisfy `test`?
+    fn all_trees(&self, features: &Features, test: fn(Scanned) -> bool) -> bool {
+        let trees = [
+            (true, self.bnobt),
+            (true, self.cntbt),
+            (true, self.inobt),
+            (features.has_finobt(), self.finobt),
+            (features.has_reflink(), self.refcntbt),
+        ];
+        trees.into_iter().all(|(exists, scanned)| !exists || test(scanned))
+    }
+
+    /// Were headers and btrees sound?
+    pub fn is_sound(&self, features: &Features) -> bool {
+        let headers = self.agf_believed && self.agi_believed && self.reported.is_empty() && self.free_list.is_some();
+        headers && !self.disputed && self.all_trees(features, Scanned::is_witness)
+    }
+
+    /// Is it known of all blocks of the AG which header, btree or free space they belong to?
+    pub fn space_known(&self, features: &Features) -> bool {
+        self.free_known && self.free_list.is_some() && self.all_trees(features, |scanned| scanned.complete)
     }
 
     /// The chunk that holds an inode of this AG.

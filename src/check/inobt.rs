@@ -10,7 +10,7 @@ use super::{apply, raised, rules};
 use crate::format::agi::Agi;
 use crate::format::inobt::{self, Chunk, INODES_PER_CHUNK, INODES_PER_HOLE, InobtRec};
 use crate::geometry::Geometry;
-use crate::units::AgBlock;
+use crate::units::{AgBlock, AgNumber};
 use crate::volume::Volume;
 
 /// How inode chunks lie (`struct xfs_ino_geometry`).
@@ -130,37 +130,48 @@ raised! { RAISED, structure "inobt", fields InobtRec;
     /// away again: with xfs_repair its file comes back, or is lost.
     USED_INODE: "inobt-used-inode-free" xcorrupt free, "record says free, the inode is in use",
         source "scrub/ialloc.c:xchk_iallocbt_check_cluster_ifree; repair/dino_chunks.c:process_inode_chunk", since "scrub";
+    /// Nothing in the whole chunk is an inode: the record is wrong, or all of it was overwritten.
+    NO_INODES: "inobt-chunk-without-inodes" xcorrupt startino, "no inode where the record says",
+        source "repair/dino_chunks.c:check_aginode_block, process_inode_chunk", since "2.6";
     /// A whole block of the chunk is zeros: a write that was lost, not bits that rotted. Inodes that were there are gone,
     /// names that lead to them lead nowhere; xfs_repair clears them and the names.
     ZEROED: "inobt-inode-block-zeroed" corrupt startino, "block of inodes is all zeros",
         source "repair/dino_chunks.c:process_inode_chunk; xfs_inode_buf.c:xfs_inode_buf_verify", since "2.6";
 }
 
-/// The inode btree of an AG. Chunks go to the group and to `owners`.
+/// The inode btree of an AG. Chunks go to the group; their blocks to `owners` once inodes were seen there.
 pub fn check(ctx: &Ctx<'_>, group: &mut Group, agi: &Agi, owners: &mut Local<'_>) {
     let layout = Layout::of(ctx.volume());
     let inodes = layout.inodes(ctx.geometry(), group.length);
     let tree = of_ag(&inobt::SHAPE, group.ag, agi.root, agi.level, Owner::INOBT);
-    let mut sound = true;
     let mut chunks = Vec::new();
-    let scanned = scan(ctx, &tree, owners, &mut |leaf| {
+    let mut doubtful = Vec::new();
+    group.inobt = scan(ctx, &tree, owners, &mut |leaf| {
+        let mut right = true;
         for (i, record) in leaf.records().enumerate() {
             let Some(chunk) = Chunk::at(ctx.context(), record, 0) else { continue };
             let subject = Subject { chunk, layout, inodes: inodes.clone() };
-            let mut place_known = true;
-            sound &= apply(RULES, INFOS, &subject, |rule, mismatch| {
+            let (mut place_known, mut first) = (true, true);
+            let sound = apply(RULES, INFOS, &subject, |rule, mismatch| {
                 place_known &= !matches!(rule.id, "inobt-chunk-outside" | "inobt-chunk-misaligned");
-                if leaf.believed {
+                // A record breaks one rule after the other, and a wrong count makes many wrong records.
+                if leaf.believed && first && right {
                     ctx.raise(rule, &leaf.spot(i), mismatch.found, mismatch.expected);
                 }
+                first = false;
             });
+            right &= sound;
             if place_known {
                 chunks.push(chunk);
             }
+            if !sound || !leaf.believed {
+                doubtful.push(chunk.startino);
+            }
         }
+        right
     });
-    group.inobt = scanned;
-    group.inobt.sound &= sound;
+    doubtful.sort_unstable();
+    group.doubtful = doubtful;
     if !group.inobt.is_witness() {
         ctx.owners_unknown();
     }
@@ -170,25 +181,24 @@ pub fn check(ctx: &Ctx<'_>, group: &mut Group, agi: &Agi, owners: &mut Local<'_>
         let space = INODES_PER_CHUNK.saturating_sub(chunk.holemask.count_ones().saturating_mul(INODES_PER_HOLE));
         group.inodes = group.inodes.saturating_add(u64::from(space));
         group.free_inodes = group.free_inodes.saturating_add(u64::from(chunk.freecount));
-        own(group, chunk, layout, owners);
     }
     group.chunks = chunks;
 }
 
-/// The blocks of a chunk that have inodes.
-fn own(group: &Group, chunk: &Chunk, layout: Layout, owners: &mut Local<'_>) {
+/// The blocks of a chunk that have inodes go to `owners`.
+pub fn own(ag: AgNumber, chunk: &Chunk, layout: Layout, owners: &mut Local<'_>) {
     let first = chunk.startino.0.checked_div(layout.per_block).unwrap_or(0);
     let blocks = INODES_PER_CHUNK.checked_div(layout.per_block).unwrap_or(0);
     if blocks == 0 {
         // Blocks with several chunks: the first of them owns it.
         if chunk.startino.0.checked_rem(layout.per_block) == Some(0) {
-            owners.blocks(group.ag, AgBlock(first), 1, Owner::INODES);
+            owners.blocks(ag, AgBlock(first), 1, Owner::INODES);
         }
         return;
     }
     for i in 0..blocks {
         if chunk.has_space(i.saturating_mul(layout.per_block)) {
-            owners.blocks(group.ag, AgBlock(first.saturating_add(i)), 1, Owner::INODES);
+            owners.blocks(ag, AgBlock(first.saturating_add(i)), 1, Owner::INODES);
         }
     }
 }
@@ -207,7 +217,8 @@ mod tests {
 
     #[test]
     fn records_alone() {
-        let good = Chunk { startino: AgIno(128), holemask: 0xff00, count: 32, freecount: 1, free: 0xffff_ffff_0000_0002 };
+        let good =
+            Chunk { startino: AgIno(128), holemask: 0xff00, count: 32, freecount: 1, free: 0xffff_ffff_0000_0002 };
         assert_eq!(holes(&good), 0xffff_ffff_0000_0000);
         assert_eq!(ids(good), [""; 0]);
         assert_eq!(ids(Chunk { startino: AgIno(136), ..good }), ["inobt-chunk-misaligned"]);

@@ -1,21 +1,21 @@
-//! Inodes, chunk by chunk: what makes an inode one, and the blocks that its forks own.
+//! Inodes, chunk by chunk: what makes an inode one. Its fields: [`dinode`](super::dinode), its forks:
+//! [`forks`](super::forks).
 //!
 //! [`check`] is called once for every inode that has space, from several threads; what a thread keeps is in its
 //! [`Worker`].
 
 use super::context::{Ctx, Spot};
-use super::finding::Object;
-use super::owners::{Entry, Local, Owner, Within};
+use super::dinode::{self, Bounds};
+use super::finding::{Object, RuleInfo};
 use super::fork::Buffers;
-use super::{attr, btree, dquot, inobt, raised};
-use crate::format::bmbt::{self, Extent};
-use crate::format::btree_block::Parts;
+use super::metafile::{self, Named};
+use super::owners::Local;
+use super::{attr, dquot, forks, inobt, links, raised, symlink};
 use crate::format::checksum::CrcState;
-use crate::format::dinode::{CRC_OFFSET, DinodeCore, Fork, fork_format};
-use crate::format::{bits, on_disk::Uuid, rtrefcountbt, rtrmapbt};
-use crate::units::{AgNumber, FsBlock, RtBlock};
+use crate::format::dinode::{CRC_OFFSET, DinodeCore};
+use crate::format::dinode_view::Kind;
+use crate::format::{bits, on_disk::Uuid};
 use crate::walk::Inode;
-use crate::walk::btree::Root;
 use crate::walk::inodes::{Chunk, Slot};
 
 raised! { RAISED, structure "inode", fields DinodeCore;
@@ -36,12 +36,6 @@ raised! { RAISED, structure "inode", fields DinodeCore;
     /// The inode says that it is another one: it was written to the wrong place.
     BAD_NUMBER: "inode-bad-number" corrupt magic, "inode says it is another one",
         source "xfs_inode_buf.c:xfs_dinode_verify; repair/dinode.c:process_dinode_int", since "3.10";
-    /// More extents than fit into the inode.
-    TOO_MANY_EXTENTS: "inode-too-many-extents" corrupt nextents, "more extents than fit into the inode",
-        source "xfs_inode_buf.c:xfs_dinode_verify_fork; repair/dinode.c:process_exinode", since "3.10";
-    /// An extent must lie within one AG, behind its headers, or within the realtime section.
-    BAD_EXTENT: "inode-extent-outside" corrupt nextents, "extent lies outside the device",
-        source "xfs_bmap.c:xfs_bmap_validate_extent; repair/dinode.c:process_bmbt_reclist_int", since "4.16";
 }
 
 /// What a thread keeps while it goes over inodes.
@@ -53,6 +47,14 @@ pub struct Worker<'c> {
     pub owners: Local<'c>,
     /// Owners of blocks of the realtime section.
     pub rt_owners: Local<'c>,
+    /// Numbers that fields are compared with.
+    pub bounds: Bounds,
+    /// Inodes that the superblock names.
+    pub named: Named,
+    /// Is it known which blocks are shared?
+    pub shared_known: bool,
+    /// Blocks of the headers at the start of an AG.
+    pub headers: u32,
     buffers: Buffers,
     quota: dquot::Local<'c>,
     uuid: Uuid,
@@ -62,7 +64,22 @@ impl<'c> Worker<'c> {
     /// For a thread.
     pub fn new(ctx: &'c Ctx<'c>) -> Self {
         let uuid = ctx.volume().superblock().metadata_uuid();
-        Self { ctx, owners: ctx.owners.local(), rt_owners: ctx.rt_owners.local(), buffers: Buffers::default(), quota: dquot::Local::new(ctx), uuid }
+        let groups = ctx.groups();
+        let shared_known = ctx.context().features.has_reflink()
+            && u32::try_from(groups.len()) == Ok(ctx.geometry().ag_count)
+            && groups.iter().all(|group| group.refcntbt.is_witness());
+        Self {
+            ctx,
+            owners: ctx.owners.local(),
+            rt_owners: ctx.rt_owners.local(),
+            bounds: Bounds::of(ctx),
+            named: Named::of(ctx),
+            shared_known,
+            headers: super::btree::header_blocks(ctx),
+            buffers: Buffers::default(),
+            quota: dquot::Local::new(ctx),
+            uuid,
+        }
     }
 
     /// An inode as a spot.
@@ -73,12 +90,64 @@ impl<'c> Worker<'c> {
 
 /// The inodes of a chunk.
 pub fn chunk(worker: &mut Worker<'_>, chunk: &Chunk<'_>) {
-    let zeroed = zeroed_blocks(worker, chunk);
+    let ctx = worker.ctx;
+    let layout = inobt::Layout::of(ctx.volume());
+    let none = chunk.unreadable == 0 && !chunk.inodes().any(|slot| slot.inode.has_magic());
+    let zeroed = if none { 0 } else { zeroed_blocks(worker, chunk, layout.per_block) };
+    if none && !one_zeroed_block(worker, chunk, layout.per_block) {
+        let spot = super::agi::spot(ctx, chunk.ag).part(format_args!("inobt chunk {}", chunk.record.startino));
+        ctx.owners_unknown();
+        ctx.raise(inobt::NO_INODES, &spot, "no inode in the whole chunk", "inodes");
+        return;
+    }
+    inobt::own(chunk.ag, &chunk.record, layout, &mut worker.owners);
+    if none {
+        return;
+    }
+    let doubtful =
+        ctx.group(chunk.ag).is_some_and(|group| group.doubtful.binary_search(&chunk.record.startino).is_ok());
+    let mut wrong = Wrong { doubtful, ..Wrong::default() };
     for slot in chunk.inodes() {
         if zeroed >> index(worker, chunk, &slot) & 1 == 0 {
-            check(worker, slot);
+            check(worker, slot, &mut wrong);
         }
     }
+    wrong.report(worker);
+}
+
+/// Inodes of a chunk about which its record is wrong: one finding says all.
+#[derive(Debug, Default)]
+pub struct Wrong {
+    /// Something was said of the record already.
+    doubtful: bool,
+    first: Option<(&'static RuleInfo, Spot)>,
+    more: u32,
+}
+
+impl Wrong {
+    fn note(&mut self, rule: &'static RuleInfo, spot: impl FnOnce() -> Spot) {
+        match self.first {
+            _ if self.doubtful => {}
+            None => self.first = Some((rule, spot())),
+            Some(_) => self.more = self.more.saturating_add(1),
+        }
+    }
+
+    fn report(self, worker: &Worker<'_>) {
+        let Some((rule, spot)) = self.first else { return };
+        let more = if self.more > 0 { format!(", and {} more of the chunk", self.more) } else { String::new() };
+        let (found, expected) = if rule.id == inobt::FREE_INODE.id {
+            ("mode 0", "an inode in use")
+        } else {
+            ("mode not 0", "a free inode")
+        };
+        worker.ctx.raise(rule, &spot, format_args!("{found}{more}"), expected);
+    }
+}
+
+/// Is the chunk a single block, and that all zeros? Then it was lost as a whole, as others are block by block.
+fn one_zeroed_block(worker: &Worker<'_>, chunk: &Chunk<'_>, per_block: u32) -> bool {
+    per_block >= 64 && zeroed_blocks(worker, chunk, per_block) != 0
 }
 
 /// Which inode of its chunk it is.
@@ -88,12 +157,12 @@ fn index(worker: &Worker<'_>, chunk: &Chunk<'_>, slot: &Slot<'_>) -> u32 {
 }
 
 /// Blocks of the chunk that are all zeros, as a bit for each inode: each one is one finding.
-fn zeroed_blocks(worker: &Worker<'_>, chunk: &Chunk<'_>) -> u64 {
+fn zeroed_blocks(worker: &Worker<'_>, chunk: &Chunk<'_>, per_block: u32) -> u64 {
     let is_zero = |slot: &Slot<'_>| slot.inode.bytes().iter().all(|&byte| byte == 0);
     if chunk.inodes().all(|slot| slot.inode.has_magic()) {
         return 0;
     }
-    let per_block = inobt::Layout::of(worker.ctx.volume()).per_block.clamp(1, 64);
+    let per_block = per_block.clamp(1, 64);
     let zeros = chunk.inodes().filter(is_zero).fold(0u64, |mask, slot| mask | 1 << index(worker, chunk, &slot));
     let mut zeroed = 0;
     for slot in chunk.inodes() {
@@ -119,12 +188,12 @@ fn report_zeroed(worker: &Worker<'_>, first: Inode<'_>, count: u32) {
     ctx.raise(inobt::ZEROED, &spot, "zeros", format_args!("{count} inodes"));
 }
 
-/// One inode, in use or free.
-pub fn check(worker: &mut Worker<'_>, slot: Slot<'_>) {
+/// One inode, in use or free. `wrong` gathers what the chunk's record says wrongly.
+pub fn check(worker: &mut Worker<'_>, slot: Slot<'_>, wrong: &mut Wrong) {
     let inode = slot.inode;
     let sound = is_sound(worker, inode);
-    worker.ctx.names.note(worker.ctx, inode, sound);
     if !sound {
+        worker.ctx.names.note(worker.ctx, inode, false);
         worker.quota.unknown();
         if slot.in_use {
             worker.ctx.owners_unknown();
@@ -133,18 +202,43 @@ pub fn check(worker: &mut Worker<'_>, slot: Slot<'_>) {
     }
     let free = inode.mode() == 0;
     if free == slot.in_use {
-        let rule = if free { inobt::FREE_INODE } else { inobt::USED_INODE };
-        let found = if free { "mode 0" } else { "mode not 0" };
-        worker.ctx.raise(rule, &worker.spot(inode), found, if free { "an inode in use" } else { "a free inode" });
-        if free {
-            return;
-        }
+        wrong.note(if free { inobt::FREE_INODE } else { inobt::USED_INODE }, || worker.spot(inode));
     }
-    if slot.in_use {
-        collect(worker, inode, Fork::Data);
-        collect(worker, inode, Fork::Attr);
-        worker.quota.count(inode);
-        attr::check(worker.ctx, inode, &mut worker.buffers);
+    // An inode whose record is wrong owns its blocks all the same.
+    if !free {
+        used(worker, inode);
+        return;
+    }
+    worker.ctx.names.note(worker.ctx, inode, true);
+    if !slot.in_use {
+        dinode::check(worker, inode);
+    }
+}
+
+/// An inode that is in use, and one.
+fn used(worker: &mut Worker<'_>, inode: Inode<'_>) {
+    let ctx = worker.ctx;
+    let named = !ctx.context().features.has_metadir() && metafile::is_metafile(ctx, inode);
+    ctx.links.note(ctx, inode, named);
+    let core = dinode::check(worker, inode);
+    ctx.names.note(ctx, inode, core.forks);
+    if !core.forks {
+        ctx.owners_unknown();
+        worker.quota.unknown();
+        if inode.kind() == Kind::Directory {
+            ctx.names.names_unknown(inode.ino);
+        }
+        return;
+    }
+    let forks = forks::check(worker, inode);
+    metafile::check(worker, inode, forks.data);
+    links::unlinked(ctx, inode);
+    worker.quota.count(inode);
+    if forks.attr.sound {
+        attr::check(ctx, inode, &mut worker.buffers);
+    }
+    if core.sound && forks.sound() && inode.kind() == Kind::Symlink {
+        symlink::check(worker, inode);
     }
 }
 
@@ -179,113 +273,4 @@ fn is_sound(worker: &Worker<'_>, inode: Inode<'_>) -> bool {
     }
     ctx.lsn(bits::be64(inode.bytes(), 112).unwrap_or(0), || worker.spot(inode));
     true
-}
-
-/// The blocks of a fork go to the map of owners.
-fn collect(worker: &mut Worker<'_>, inode: Inode<'_>, fork: Fork) {
-    let Some(bytes) = inode.fork(fork) else { return };
-    match inode.format(fork) {
-        fork_format::EXTENTS => {
-            let room = u64::try_from(bytes.len() / 16).unwrap_or(0);
-            let count = inode.extents(fork);
-            if count > room {
-                worker.ctx.raise(TOO_MANY_EXTENTS, &worker.spot(inode), count, format_args!("at most {room}"));
-                worker.ctx.owners_unknown();
-                return;
-            }
-            let count = u32::try_from(count).unwrap_or(0);
-            for record in Parts::new(bytes, 0, 16, count) {
-                if let Some(extent) = Extent::at(record, 0) {
-                    add(worker, inode, fork, &extent);
-                }
-            }
-        }
-        fork_format::BTREE => {
-            let shape = if fork == Fork::Data { &bmbt::SHAPE } else { &bmbt::ATTR_SHAPE };
-            tree(worker, inode, fork, bytes, shape, true);
-        }
-        fork_format::META_BTREE if fork == Fork::Data => {
-            let shape = if inode.metatype() == Some(8) { &rtrefcountbt::SHAPE } else { &rtrmapbt::SHAPE };
-            tree(worker, inode, fork, bytes, shape, false);
-        }
-        _ => {}
-    }
-}
-
-fn tree(
-    worker: &mut Worker<'_>,
-    inode: Inode<'_>,
-    fork: Fork,
-    bytes: &[u8],
-    shape: &'static crate::format::btree_block::Shape,
-    extents: bool,
-) {
-    if !extents && shape.root(bytes).is_some_and(|root| root.level == 0) {
-        return;
-    }
-    let ctx = worker.ctx;
-    let tree = btree::Tree {
-        shape,
-        root: Root::Fork { ino: inode.ino, bytes },
-        attr: fork == Fork::Attr,
-        object: Object::Inode(inode.ino),
-        owner: Owner(inode.ino.0),
-    };
-    // The map of the thread joins extents that follow each other: the blocks of the btree must not come between.
-    let mut nodes = ctx.owners.local();
-    let scanned = btree::scan(ctx, &tree, &mut nodes, &mut |leaf| {
-        if extents {
-            for record in leaf.records() {
-                if let Some(extent) = Extent::at(record, 0) {
-                    add(worker, inode, fork, &extent);
-                }
-            }
-        }
-    });
-    if !scanned.is_witness() {
-        ctx.owners_unknown();
-    }
-}
-
-/// An extent of a fork.
-fn add(worker: &mut Worker<'_>, inode: Inode<'_>, fork: Fork, extent: &Extent) {
-    let ctx = worker.ctx;
-    let within = Within::fork(extent.startoff.0, fork == Fork::Attr, extent.unwritten);
-    let entry = |start: u32| Entry { start, blocks: extent.blockcount, owner: Owner(inode.ino.0), within };
-    let raise = |worker: &Worker<'_>, what: &str| {
-        let found = format!("[{},{},{}]", extent.startoff, extent.startblock, extent.blockcount);
-        worker.ctx.raise(BAD_EXTENT, &worker.spot(inode), found, what);
-        worker.ctx.owners_unknown();
-    };
-    if fork == Fork::Data && inode.is_realtime() {
-        if let Some((group, start)) = rt_piece(ctx, extent) {
-            worker.rt_owners.add(group, entry(start));
-        } else {
-            raise(worker, "blocks of the realtime section");
-        }
-        return;
-    }
-    let end = extent.startblock.0.checked_add(u64::from(extent.blockcount));
-    let last = end.and_then(|end| end.checked_sub(1)).map(FsBlock);
-    let first = ctx.geometry().split(extent.startblock);
-    match (first, last.and_then(|last| ctx.geometry().split(last))) {
-        (Some((ag, start)), Some((last_ag, _)))
-            if ag == last_ag && extent.blockcount > 0 && start.0 >= btree::header_blocks(ctx) =>
-        {
-            worker.owners.add(ag, entry(start.0));
-        }
-        _ => raise(worker, "blocks within one AG"),
-    }
-}
-
-/// Group and first block of a realtime extent; pieces of 2^31 blocks where there are no groups.
-fn rt_piece(ctx: &Ctx<'_>, extent: &Extent) -> Option<(AgNumber, u32)> {
-    let rt = ctx.geometry().realtime.as_ref()?;
-    let last = extent.startblock.0.checked_add(u64::from(extent.blockcount))?.checked_sub(1)?;
-    let (group, start) = rt.split(RtBlock(extent.startblock.0))?;
-    let (last_group, _) = rt.split(RtBlock(last))?;
-    if rt.groups.is_some() {
-        return (group == last_group).then_some((AgNumber(group.0), u32::try_from(start).ok()?));
-    }
-    Some((AgNumber(u32::try_from(start >> 31).ok()?), u32::try_from(start & 0x7fff_ffff).ok()?))
 }

@@ -11,7 +11,7 @@
 //! |---|---|---|
 //! | 1 | superblocks, and the log's state | [`superblock`], [`copies`], [`journal`] |
 //! | 2 | headers and btrees, AG by AG | [`group`], [`agf`], [`agi`], [`agfl`], [`btree`] and one file per index |
-//! | 3 | inodes, chunk by chunk | [`inode`] |
+//! | 3 | inodes, chunk by chunk | [`inode`], [`dinode`], [`forks`], [`metafile`], [`symlink`] |
 //! | 4 | space: who owns which block, AG by AG | [`owners`], [`space`], [`rmapbt`], [`refcntbt`] |
 //! | 5 | counters | [`counters`] |
 //!
@@ -29,6 +29,7 @@ pub mod context;
 pub mod copies;
 pub mod counters;
 pub mod da;
+pub mod dinode;
 pub mod dir;
 pub mod dir_data;
 pub mod dir_free;
@@ -37,10 +38,13 @@ pub mod dquot;
 pub mod finding;
 pub mod finobt;
 pub mod fork;
+pub mod forks;
 pub mod group;
 pub mod inobt;
 pub mod inode;
 pub mod journal;
+pub mod links;
+pub mod metafile;
 pub mod names;
 pub mod owners;
 pub mod refcntbt;
@@ -48,6 +52,7 @@ pub mod rmapbt;
 pub mod run;
 pub mod space;
 pub mod superblock;
+pub mod symlink;
 pub mod tree;
 
 pub use context::{Ctx, Options};
@@ -84,6 +89,14 @@ pub const CATALOGUE: &[&[RuleInfo]] = &[
     refcntbt::INFOS,
     refcntbt::RAISED,
     inode::RAISED,
+    dinode::RAISED,
+    dinode::RAISED_V3,
+    forks::RAISED,
+    forks::RAISED_V3,
+    metafile::RAISED,
+    links::RAISED,
+    symlink::RAISED,
+    symlink::TARGET,
     da::RAISED,
     dir::RAISED,
     dir_data::RAISED,
@@ -119,6 +132,15 @@ pub(crate) fn apply<S: 'static>(
         }
     }
     sound
+}
+
+/// The first of a list of typed rules that a subject breaks.
+pub(crate) fn first_broken<S: 'static>(
+    rules: &'static [Rule<S>],
+    infos: &'static [RuleInfo],
+    subject: &S,
+) -> Option<(&'static RuleInfo, Mismatch)> {
+    rules.iter().zip(infos).find_map(|(rule, info)| Some((info, (rule.test)(subject)?)))
 }
 
 /// A field that a rule names must exist: a misspelt one does not compile.

@@ -1,7 +1,7 @@
 //! What is known of every inode while names are followed: what it is, how many entries name it, and whether its parent
 //! pointers agree with those entries.
 //!
-//! Memory: 5 bytes for each inode with space, 8 more where there are parent pointers; 32 for each directory.
+//! Memory: 1 byte for each inode with space, 8 more where there are parent pointers; 32 for each directory.
 
 use super::context::Ctx;
 use super::group::Group;
@@ -9,7 +9,7 @@ use crate::format::dinode_view::Kind;
 use crate::units::{AgNumber, Ino};
 use crate::walk::Inode;
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Bits of what is known of an inode: its file type as directory entries have it, and …
@@ -50,7 +50,6 @@ pub enum Target {
 struct Table {
     ag: AgNumber,
     kinds: Vec<AtomicU8>,
-    links: Vec<AtomicU32>,
     /// Entries minus parent pointers, each as a number that stands for it.
     balance: Vec<AtomicU64>,
 }
@@ -90,7 +89,6 @@ impl Names {
             Table {
                 ag: group.ag,
                 kinds: (0..n).map(|_| AtomicU8::new(0)).collect(),
-                links: (0..n).map(|_| AtomicU32::new(0)).collect(),
                 balance: (0..if parents { n } else { 0 }).map(|_| AtomicU64::new(0)).collect(),
             }
         });
@@ -175,17 +173,7 @@ impl Names {
 
     /// Counts an entry that names an inode.
     pub fn link(&self, ctx: &Ctx<'_>, ino: Ino) {
-        if let Some((table, index, _)) = self.find(ctx, ino)
-            && let Some(links) = table.links.get(index)
-        {
-            links.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    /// Entries that name an inode; for a directory with `.` and the directories in it.
-    pub fn links(&self, ctx: &Ctx<'_>, ino: Ino) -> Option<u32> {
-        let (table, index, _) = self.find(ctx, ino)?;
-        table.links.get(index).map(|links| links.load(Ordering::Relaxed))
+        ctx.links.entry(ctx, ino);
     }
 
     /// An entry that names an inode, or its parent pointer: the two cancel out.

@@ -257,7 +257,12 @@ mod tests {
         assert_eq!(std::mem::size_of::<Entry>(), 24);
         let map = OwnerMap::default();
         let mut local = map.local();
-        let extent = |start, blocks, offset| Entry { start, blocks, owner: Owner(131), within: Within::fork(offset, false, false) };
+        let extent = |start, blocks, offset| Entry {
+            start,
+            blocks,
+            owner: Owner(131),
+            within: Within::fork(offset, false, false),
+        };
         local.add(AgNumber(1), extent(10, 4, 0));
         local.add(AgNumber(1), extent(14, 2, 4));
         local.add(AgNumber(1), extent(16, 1, 7));

@@ -6,7 +6,7 @@ use super::context::Ctx;
 use super::finding::Mismatch;
 use super::group::Group;
 use super::owners::{Local, Owner};
-use super::{apply, raised, rules};
+use super::{first_broken, raised, rules};
 use crate::format::agf::Agf;
 use crate::format::refcountbt::{self, RefcountRec, Shared};
 
@@ -56,22 +56,18 @@ raised! { RAISED, structure "refcntbt", fields RefcountRec;
 pub fn check(ctx: &Ctx<'_>, group: &mut Group, agf: &Agf, owners: &mut Local<'_>) {
     let first = super::btree::header_blocks(ctx);
     let tree = of_ag(&refcountbt::SHAPE, group.ag, agf.refcount_root, agf.refcount_level, Owner::REFCNTBT);
-    let mut sound = true;
     let mut all: Vec<Shared> = Vec::new();
     let mut staging = Vec::new();
-    let scanned = scan(ctx, &tree, owners, &mut |leaf| {
+    group.refcntbt = scan(ctx, &tree, owners, &mut |leaf| {
+        if !leaf.believed {
+            return true;
+        }
         for (i, record) in leaf.records().enumerate() {
             let Some(shared) = Shared::at(record, 0) else { continue };
-            if !leaf.believed {
-                continue;
-            }
             let subject = Subject { shared, first, length: group.length };
-            let right = apply(RULES, INFOS, &subject, |rule, mismatch| {
+            if let Some((rule, mismatch)) = first_broken(RULES, INFOS, &subject) {
                 ctx.raise(rule, &leaf.spot(i), mismatch.found, mismatch.expected);
-            });
-            sound &= right;
-            if !right {
-                continue;
+                return false;
             }
             if let Some(last) = all.last()
                 && last.cow == shared.cow
@@ -79,7 +75,12 @@ pub fn check(ctx: &Ctx<'_>, group: &mut Group, agf: &Agf, owners: &mut Local<'_>
                 && last.startblock.0.checked_add(last.blockcount.0) == Some(shared.startblock.0)
             {
                 let found = format!("[{},{}]", shared.startblock, shared.blockcount);
-                ctx.raise(UNMERGED, &leaf.spot(i), found, format_args!("one with [{},{}]", last.startblock, last.blockcount));
+                ctx.raise(
+                    UNMERGED,
+                    &leaf.spot(i),
+                    found,
+                    format_args!("one with [{},{}]", last.startblock, last.blockcount),
+                );
             }
             if shared.cow {
                 staging.push(shared);
@@ -88,12 +89,11 @@ pub fn check(ctx: &Ctx<'_>, group: &mut Group, agf: &Agf, owners: &mut Local<'_>
             }
             all.push(shared);
         }
+        true
     });
     for shared in staging {
         owners.blocks(group.ag, shared.startblock, shared.blockcount.0, Owner::COW);
     }
-    group.refcntbt = scanned;
-    group.refcntbt.sound &= sound;
     all.retain(|shared| !shared.cow);
     group.shared = all;
 }

@@ -6,7 +6,7 @@ use super::context::Ctx;
 use super::finding::Mismatch;
 use super::group::Group;
 use super::owners::{Entry, Local, Owner, Within};
-use super::{apply, raised, rules};
+use super::{first_broken, raised, rules};
 use crate::format::agf::Agf;
 use crate::format::rmapbt::{self, Mapping, RmapRec, owner};
 use crate::units::Ino;
@@ -78,23 +78,19 @@ pub fn check(ctx: &Ctx<'_>, group: &Group, agf: &Agf, owners: &mut Local<'_>) ->
     let features = ctx.context().features;
     let first = super::btree::header_blocks(ctx);
     let tree = of_ag(&rmapbt::SHAPE, group.ag, agf.rmap_root, agf.rmap_level, Owner::RMAPBT);
-    let mut sound = true;
     let mut all: Vec<Entry> = Vec::new();
-    let mut scanned = scan(ctx, &tree, owners, &mut |leaf| {
+    let scanned = scan(ctx, &tree, owners, &mut |leaf| {
         if !leaf.believed {
-            return;
+            return true;
         }
         for (i, record) in leaf.records().enumerate() {
             let Some(mapping) = Mapping::at(record, 0) else { continue };
             let special = (owner::COW..=owner::FS).contains(&mapping.owner);
             let owner_exists = special || ctx.geometry().split_inode(Ino(mapping.owner)).is_some();
             let subject = Subject { mapping, length: group.length, first, owner_exists };
-            let right = apply(RULES, INFOS, &subject, |rule, mismatch| {
+            if let Some((rule, mismatch)) = first_broken(RULES, INFOS, &subject) {
                 ctx.raise(rule, &leaf.spot(i), mismatch.found, mismatch.expected);
-            });
-            sound &= right;
-            if !right {
-                continue;
+                return false;
             }
             let entry = Entry {
                 start: mapping.startblock.0,
@@ -111,14 +107,14 @@ pub fn check(ctx: &Ctx<'_>, group: &Group, agf: &Agf, owners: &mut Local<'_>) ->
                     None
                 };
                 if let Some(rule) = rule {
-                    sound = false;
                     ctx.raise(rule, &leaf.spot(i), text(&entry), format_args!("behind {}", text(last)));
+                    return false;
                 }
             }
             all.push(entry);
         }
+        true
     });
-    scanned.sound &= sound;
     (scanned, all)
 }
 
@@ -126,7 +122,11 @@ pub fn check(ctx: &Ctx<'_>, group: &Group, agf: &Agf, owners: &mut Local<'_>) ->
 pub fn text(entry: &Entry) -> String {
     let Entry { start, blocks, owner, within } = entry;
     let special = owner.0 >> 63 != 0;
-    let holder = if special { format!("owner {}", owner.rmap().unwrap_or(owner.0).cast_signed()) } else { format!("inode {}", owner.0) };
+    let holder = if special {
+        format!("owner {}", owner.rmap().unwrap_or(owner.0).cast_signed())
+    } else {
+        format!("inode {}", owner.0)
+    };
     let mut out = format!("[{start},{blocks}] of {holder}");
     if !special {
         let names = [(Within::ATTR, " attributes"), (Within::TREE, " extent map"), (Within::UNWRITTEN, " unwritten")];

@@ -1,9 +1,9 @@
 //! The order of a check, and what comes of it.
 
-use super::context::{Collected, Ctx, Hooks, Options};
+use super::context::{Collected, Ctx, Hooks, OWNERS_UNKNOWN, Options};
 use super::finding::{Class, Finding, Object, RuleInfo};
 use super::inode::{self, Worker};
-use super::{copies, counters, dir, dquot, group, inobt, journal, space, tree};
+use super::{copies, counters, dir, dquot, group, inobt, journal, links, space, tree};
 use crate::format::Type;
 use crate::units::{AgNumber, Ino};
 use crate::volume::Volume;
@@ -82,15 +82,18 @@ pub fn check(volume: &Volume, options: &Options, hooks: Hooks<'_>) -> Report {
     let ctx = Ctx::new(&walk, options, log, hooks);
     journal::check(&ctx, &journal);
     let primary = copies::primary(volume);
-    let counters_believed = primary.as_ref().is_some_and(|primary| copies::check_primary(&ctx, primary));
-    groups(&ctx);
+    let damaged = primary.as_ref().and_then(|primary| copies::check_primary(&ctx, primary));
+    groups(&ctx, damaged.as_deref().unwrap_or_default());
     inodes(&ctx);
     directories(&ctx);
     spaces(&ctx);
     let sector = primary;
-    if let Some(primary) = sector.as_ref().filter(|_| counters_believed) {
+    // Counters are those of the primary: the copies have those of mkfs.
+    if let Some(primary) = sector.as_ref().filter(|_| damaged.is_some()) {
         let spot = group::header_spot(&ctx, AgNumber(0), crate::volume::AgHeader::Superblock);
-        counters::root(&ctx, &primary.sb, &spot);
+        if damaged.as_ref().is_some_and(|fields| fields.iter().all(|field| !field.ends_with("ino"))) {
+            counters::root(&ctx, &primary.sb, &spot);
+        }
         counters::check(&ctx, &primary.sb, &spot);
     }
     journal::finish(&ctx);
@@ -98,7 +101,7 @@ pub fn check(volume: &Volume, options: &Options, hooks: Hooks<'_>) -> Report {
     finish(&ctx, unjudged)
 }
 
-fn groups(ctx: &Ctx<'_>) {
+fn groups(ctx: &Ctx<'_>, damaged: &[&'static str]) {
     const STEP: &str = "headers and btrees";
     let all = group::wanted(ctx);
     let total = u64::try_from(all.len()).unwrap_or(0);
@@ -106,7 +109,7 @@ fn groups(ctx: &Ctx<'_>) {
     let groups = parallel::over(all, ctx.options.threads, |ag| {
         let group = (!ctx.is_cancelled()).then(|| {
             if ag.0 > 0 {
-                copies::check_copy(ctx, ag);
+                copies::check_copy(ctx, ag, damaged);
             }
             group::check(ctx, ag)
         });
@@ -114,6 +117,7 @@ fn groups(ctx: &Ctx<'_>) {
         group
     });
     ctx.set_groups(groups.into_iter().flatten().collect());
+    ctx.links.begin(ctx.groups());
 }
 
 fn inodes(ctx: &Ctx<'_>) {
@@ -164,9 +168,11 @@ fn directories(ctx: &Ctx<'_>) {
         ctx.advance(STEP, u64::try_from(piece.len()).unwrap_or(0), total);
     });
     tree::check(ctx);
+    links::check(ctx, ctx.owners_known() && ctx.names.incomplete().is_empty());
     dquot::check(ctx);
 }
 
+/// Who owns which block: everything must have been collected before.
 fn spaces(ctx: &Ctx<'_>) {
     const STEP: &str = "space";
     let total = u64::try_from(ctx.groups().len()).unwrap_or(0);
@@ -178,6 +184,9 @@ fn spaces(ctx: &Ctx<'_>) {
         }
         ctx.advance(STEP, 1, total);
     });
+    if ctx.is_lost_unjudged() {
+        ctx.raise(OWNERS_UNKNOWN, &ctx.whole(), "blocks without owner", "all owners readable");
+    }
 }
 
 /// Rules that recovery of a dirty log never puts right: single sectors that are written as a whole, and what never
@@ -201,7 +210,8 @@ const STANDING: &[&str] = &[
 
 /// May recovery of a dirty log put right what this rule says?
 pub(super) fn recovery_may_explain(rule: &RuleInfo) -> bool {
-    let judged = matches!(rule.class, Class::Corrupt | Class::XCorrupt | Class::XFailed | Class::Preen | Class::Warning);
+    let judged =
+        matches!(rule.class, Class::Corrupt | Class::XCorrupt | Class::XFailed | Class::Preen | Class::Warning);
     let counters = counters::RAISED.iter().any(|counter| counter.id == rule.id);
     let stands = STANDING.contains(&rule.id) || rule.structure == "sb" && !counters;
     judged && !stands
@@ -263,11 +273,14 @@ fn name(ctx: &Ctx<'_>, findings: &mut [Finding]) {
 /// What a repair would have to do about a superblock.
 fn superblock(ag: AgNumber, finding: &Finding) -> (u8, String) {
     let field = finding.place.field.unwrap_or(finding.rule.field);
-    let whole = ["sb-bad-crc", "sb-bad-magic", copies::UNUSABLE.id, copies::PRIMARY_DIFFERS.id, copies::COPY_DIFFERS.id];
+    let whole =
+        ["sb-bad-crc", "sb-bad-magic", copies::UNUSABLE.id, copies::PRIMARY_DIFFERS.id, copies::COPY_DIFFERS.id];
     match (ag.0, whole.contains(&finding.rule.id)) {
         (0, true) => (0, "write the primary superblock from its copies".to_owned()),
         (_, true) => (1, format!("write superblock copy {ag} from the primary")),
-        (0, false) if counters::COUNTED.contains(&finding.rule.id) => (10, format!("count {field} of the superblock anew")),
+        (0, false) if counters::COUNTED.contains(&finding.rule.id) => {
+            (10, format!("count {field} of the superblock anew"))
+        }
         (_, false) => (0, format!("mend {field} of superblock {ag}")),
     }
 }
@@ -301,7 +314,9 @@ fn repair(findings: &[Finding]) -> Vec<String> {
             Object::Ag(ag, Type::Agf | Type::Agfl | Type::Bnobt | Type::Cntbt) | Object::Space(ag) => {
                 (2, format!("rebuild the free space btrees and headers of AG {ag}"))
             }
-            Object::Ag(ag, Type::Agi | Type::Inobt | Type::Finobt) => (3, format!("rebuild the inode btrees of AG {ag}")),
+            Object::Ag(ag, Type::Agi | Type::Inobt | Type::Finobt) => {
+                (3, format!("rebuild the inode btrees of AG {ag}"))
+            }
             Object::Ag(ag, Type::Rmapbt) => (4, format!("rebuild the reverse mapping btree of AG {ag}")),
             Object::Ag(ag, Type::Refcntbt) => (5, format!("rebuild the refcount btree of AG {ag}")),
             Object::Ag(ag, _) => (6, format!("rebuild the headers of AG {ag}")),

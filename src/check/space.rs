@@ -181,6 +181,8 @@ pub fn check(ctx: &Ctx<'_>, group: &Group) {
         && let Some(agf) = &group.agf
     {
         (scanned, mappings) = rmapbt::check(ctx, group, agf, &mut ctx.owners.local());
+        // OK: the AG is looked at once.
+        let _ = group.rmapbt_blocks.set(scanned.blocks);
     }
     agf::against_btrees(ctx, group, scanned);
     let mut entries = ctx.owners.take(group.ag);
@@ -193,7 +195,8 @@ pub fn check(ctx: &Ctx<'_>, group: &Group) {
     if ctx.is_partial() {
         return;
     }
-    report_lost(ctx, group, &found.lost, contested.is_empty());
+    let space_known = group.space_known(features) && (!features.has_rmapbt() || scanned.complete);
+    report_lost(ctx, group, &found.lost, space_known && contested.is_empty());
     if features.has_reflink() {
         report_shares(ctx, group, &found.shares, &mut contested);
     }
@@ -224,12 +227,18 @@ fn report_conflicts(ctx: &Ctx<'_>, ag: AgNumber, conflicts: &[(Entry, Entry)]) -
     contested
 }
 
-fn report_lost(ctx: &Ctx<'_>, group: &Group, lost: &[(u64, u64)], undisputed: bool) {
+fn report_lost(ctx: &Ctx<'_>, group: &Group, lost: &[(u64, u64)], known: bool) {
     let Some(&(start, end)) = lost.first() else { return };
-    let free_known = group.free_known && group.free_list.is_some();
-    if !ctx.owners_known() || !free_known || !undisputed {
-        let why = if free_known { "an owner of blocks" } else { "the free space of this AG" };
-        ctx.not_compared(group.ag, why, "blocks without owner with free space");
+    if !ctx.owners_known() {
+        ctx.lost_unjudged();
+        return;
+    }
+    if !known {
+        ctx.not_compared(
+            group.ag,
+            "an owner of blocks, or the free space of this AG",
+            "blocks without owner with free space",
+        );
         return;
     }
     let sum = lost.iter().fold(0u64, |sum, (start, end)| sum.saturating_add(end.saturating_sub(*start)));
@@ -294,66 +303,79 @@ fn differ(a: &[Share], b: &[Share]) -> Vec<(u64, u64, u64, u64)> {
 }
 
 /// Joins entries of one owner that follow each other. The list must be in an order in which they do.
-fn join(entries: Vec<Entry>) -> Vec<Entry> {
-    let mut joined: Vec<Entry> = Vec::with_capacity(entries.len());
-    for entry in entries {
-        match joined.last_mut() {
-            Some(last) if last.joins(&entry) => last.blocks = last.blocks.saturating_add(entry.blocks),
-            _ => joined.push(entry),
+fn join(entries: &mut Vec<Entry>) {
+    entries.dedup_by(|next, last| {
+        let joins = last.joins(next);
+        if joins {
+            last.blocks = last.blocks.saturating_add(next.blocks);
         }
-    }
-    joined
+        joins
+    });
 }
 
 /// Entries only in one of two lists in the same order.
-fn only(a: Vec<Entry>, b: Vec<Entry>, key: impl Fn(&Entry) -> (u64, u64, u64)) -> (Vec<Entry>, Vec<Entry>) {
+fn only(a: &[Entry], b: &[Entry], key: impl Fn(&Entry) -> (u64, u64, u64)) -> (Vec<Entry>, Vec<Entry>) {
     let (mut only_a, mut only_b) = (Vec::new(), Vec::new());
-    let (mut a, mut b) = (a.into_iter().peekable(), b.into_iter().peekable());
+    let (mut a, mut b) = (a.iter().peekable(), b.iter().peekable());
     loop {
         match (a.peek(), b.peek()) {
             (Some(x), Some(y)) if x == y => {
                 a.next();
                 b.next();
             }
-            (Some(x), Some(y)) if key(x) < key(y) => only_a.extend(a.next()),
-            (Some(_), None) => only_a.extend(a.next()),
-            (_, Some(_)) => only_b.extend(b.next()),
+            (Some(x), Some(y)) if key(x) < key(y) => only_a.extend(a.next().copied()),
+            (Some(_), None) => only_a.extend(a.next().copied()),
+            (_, Some(_)) => only_b.extend(b.next().copied()),
             (None, None) => return (only_a, only_b),
         }
     }
 }
 
-fn compare_mappings(ctx: &Ctx<'_>, group: &Group, entries: Vec<Entry>, mappings: Vec<Entry>, contested: &HashSet<Owner>) {
-    let known = |mut entry: Entry| {
-        entry.owner = Owner(entry.owner.rmap()?);
-        Some(entry)
-    };
-    let owned = join(entries.into_iter().filter_map(known).collect());
+fn compare_mappings(
+    ctx: &Ctx<'_>,
+    group: &Group,
+    mut entries: Vec<Entry>,
+    mut mappings: Vec<Entry>,
+    contested: &HashSet<Owner>,
+) {
+    entries.retain_mut(|entry| {
+        let known = entry.owner.rmap();
+        entry.owner = known.map_or(entry.owner, Owner);
+        known.is_some()
+    });
+    join(&mut entries);
+    join(&mut mappings);
     let by_place = |entry: &Entry| (u64::from(entry.start), entry.owner.0, entry.within.0 & !Within::UNWRITTEN);
-    let (owned, mapped) = only(owned, join(mappings), by_place);
+    let (owned, mapped) = only(&entries, &mappings, by_place);
     if owned.is_empty() && mapped.is_empty() {
         return;
     }
     // Extents of one file between which those of another begin could not be joined above: once more, owner by owner.
-    let by_owner = |entry: &Entry| (entry.owner.0, entry.within.0 & (Within::ATTR | Within::TREE), u64::from(entry.start));
+    let by_owner =
+        |entry: &Entry| (entry.owner.0, entry.within.0 & (Within::ATTR | Within::TREE), u64::from(entry.start));
     let sorted = |mut entries: Vec<Entry>| {
         entries.sort_unstable_by_key(by_owner);
-        join(entries)
+        join(&mut entries);
+        entries
     };
-    let (mut owned, mut mapped) = only(sorted(owned), sorted(mapped), by_owner);
+    let (mut owned, mut mapped) = only(&sorted(owned), &sorted(mapped), by_owner);
     let before = owned.len().saturating_add(mapped.len());
     let doubtful = |entry: &Entry| match entry.owner.inode() {
         Some(ino) => contested.contains(&entry.owner) || ctx.is_damaged(ino),
         None => {
             let contested = contested.iter().any(|owner| owner.rmap() == Some(entry.owner.0));
-            contested || !group.is_sound() || !ctx.owners_known()
+            contested || !group.is_sound(&ctx.context().features) || !ctx.owners_known()
         }
     };
     owned.retain(|entry| !doubtful(entry));
     mapped.retain(|entry| !doubtful(entry) && (ctx.owners_known() || !owned.is_empty()));
     if owned.is_empty() && mapped.is_empty() {
-        if before > 0 {
-            ctx.not_compared(group.ag, "an owner of blocks", "owners of blocks with the reverse mapping btree");
+        match before {
+            0 => {}
+            _ if ctx.owners_known() => {
+                ctx.not_compared(group.ag, "an owner of blocks", "owners of blocks with the reverse mapping btree");
+            }
+            _ => ctx.lost_unjudged(),
         }
         return;
     }
@@ -416,7 +438,9 @@ mod tests {
     fn what_differs_between_lists() {
         let by_place = |entry: &Entry| (u64::from(entry.start), entry.owner.0, entry.within.0);
         let (a, b) = (vec![file(1, 0, 2, 0), file(1, 5, 1, 5)], vec![file(1, 0, 2, 0), file(2, 5, 1, 5)]);
-        assert_eq!(only(a, b, by_place), (vec![file(1, 5, 1, 5)], vec![file(2, 5, 1, 5)]));
-        assert_eq!(join(vec![file(1, 0, 2, 0), file(1, 2, 2, 2), file(1, 4, 1, 9)]).len(), 2);
+        assert_eq!(only(&a, &b, by_place), (vec![file(1, 5, 1, 5)], vec![file(2, 5, 1, 5)]));
+        let mut list = vec![file(1, 0, 2, 0), file(1, 2, 2, 2), file(1, 4, 1, 9)];
+        join(&mut list);
+        assert_eq!(list, [file(1, 0, 4, 0), file(1, 4, 1, 9)]);
     }
 }

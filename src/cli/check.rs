@@ -19,8 +19,12 @@ pub fn run(session: &mut Session, args: &CheckArgs) -> Result<()> {
     let target = target::open(session, &args.target)?;
     let count = target.volume.geometry().ag_count;
     if let Some(ag) = args.ags.iter().find(|ag| **ag >= count) {
-        return Err(Error::request(format!("--ag {ag}: no such AG, there are {count} (0 to {})", count.saturating_sub(1))));
+        return Err(Error::request(format!(
+            "--ag {ag}: no such AG, there are {count} (0 to {})",
+            count.saturating_sub(1)
+        )));
     }
+    target.keep_little();
     let cancel = stop_on_interrupt();
     let bar = Bar::new(session);
     let progress = |progress: Progress| bar.show(progress);

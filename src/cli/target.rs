@@ -199,6 +199,11 @@ fn record_stats(session: &mut Session, sources: &[(String, Opened)]) {
 }
 
 impl Target {
+    /// Keeps little of what is read, for runs that read nearly everything once.
+    pub fn keep_little(&self) {
+        self.sources.iter().for_each(|(_, source)| source.keep_at_most(64));
+    }
+
     /// Hands the figures of I/O over to the session.
     pub fn close(&self, session: &mut Session) {
         record_stats(session, &self.sources);

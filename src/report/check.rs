@@ -26,7 +26,8 @@ pub fn finding(finding: &Finding) -> String {
 
 /// The summary: verdict first, then figures, then what a repair would have to do.
 pub fn summary(report: &Report, bytes: u64) -> String {
-    let Summary { verdict, findings, by_class, explained, cancelled, inodes, ags, unjudged, repair, .. } = &report.summary;
+    let Summary { verdict, findings, by_class, explained, cancelled, inodes, ags, unjudged, repair, .. } =
+        &report.summary;
     let mut out = String::new();
     let looked = format!("{ags} AGs, {inodes} inodes, {} of data section", size(bytes));
     let _ = match verdict {
@@ -36,7 +37,9 @@ pub fn summary(report: &Report, bytes: u64) -> String {
             out,
             "dirty log: the verdict is of the state before recovery ({looked}). Mount and unmount, then check again."
         ),
-        Verdict::Incomplete => writeln!(out, "incomplete: no damage found, but not everything was looked at ({looked})"),
+        Verdict::Incomplete => {
+            writeln!(out, "incomplete: no damage found, but not everything was looked at ({looked})")
+        }
     };
     if *cancelled {
         let _ = writeln!(out, "    stopped before the end: this is what was found so far");

@@ -2,10 +2,10 @@
 
 #[cfg(feature = "cli")]
 pub mod bmap;
+pub mod check;
 pub mod convert;
 #[cfg(feature = "cli")]
 pub mod entry;
-pub mod check;
 pub mod explain;
 #[cfg(feature = "cli")]
 pub mod fsmap;

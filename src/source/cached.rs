@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 /// Size of a piece: past it a slow disk gains nothing, below it it loses much.
 const PIECE: u64 = 64 * 1024;
-/// Pieces kept: 32 MiB.
+/// Pieces kept, unless told otherwise: 32 MiB.
 const KEPT: usize = 512;
 /// Requests longer than this are not kept: they are scans, and would only push out what is wanted again.
 const LARGE: usize = 1 << 20;
@@ -37,6 +37,7 @@ pub struct IoStats {
 
 #[derive(Debug, Default)]
 struct State {
+    most: usize,
     pieces: HashMap<u64, (u64, Arc<[u8]>)>,
     clock: u64,
     stats: IoStats,
@@ -52,7 +53,12 @@ pub struct Cached<S> {
 impl<S: Source> Cached<S> {
     /// Puts the cache on top of `inner`.
     pub fn new(inner: S) -> Self {
-        Self { inner, state: Mutex::default() }
+        Self { inner, state: Mutex::new(State { most: KEPT, ..State::default() }) }
+    }
+
+    /// Keeps at most so many pieces of 64 KiB from now on: for runs that read nearly everything once.
+    pub fn keep_at_most(&self, pieces: usize) {
+        self.lock().most = pieces.max(2);
     }
 
     /// What was read so far.
@@ -120,7 +126,7 @@ impl<S: Source> Cached<S> {
 
     fn keep(&self, piece: u64, bytes: Arc<[u8]>) {
         let mut state = self.lock();
-        if state.pieces.len() >= KEPT {
+        if state.pieces.len() >= state.most {
             let mut ages: Vec<u64> = state.pieces.values().map(|(used, _)| *used).collect();
             let middle = ages.len().checked_div(2).unwrap_or(0);
             let (_, &mut median, _) = ages.select_nth_unstable(middle);

@@ -111,7 +111,17 @@ impl<'a> Chunks<'a> {
     pub fn of_records(walk: &'a Walk<'a>, ag: AgNumber, records: impl Iterator<Item = Record>) -> Self {
         let (errors, buffer) = (Vec::new(), Vec::new());
         let records = records.collect();
-        Self { walk, ag, tree: None, records, visited: Visited::default(), errors, buffer, buffered: 0..0, current: None }
+        Self {
+            walk,
+            ag,
+            tree: None,
+            records,
+            visited: Visited::default(),
+            errors,
+            buffer,
+            buffered: 0..0,
+            current: None,
+        }
     }
 
     /// The next chunk, or what is wrong with one or with a block of the inode btree. `None` at the end.

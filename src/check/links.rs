@@ -1,0 +1,145 @@
+//! Link counts: what every inode says, against the entries that name it.
+//!
+//! One number for each inode: the entries that were counted, less the links that it says it has. Whoever reads
+//! directories calls [`Links::entry`] for every entry, `.` and `..` among them; [`check`] names those that are not 0.
+//! `xchk_nlinks_compare_inode` (scrub/nlinks.c); `phase7` (xfs_repair).
+//!
+//! Memory: 4 bytes for each inode with space.
+
+use super::context::{Ctx, Spot};
+use super::finding::Object;
+use super::group::Group;
+use super::raised;
+use crate::format::dinode::DinodeCore;
+use crate::format::dinode_view::Kind;
+use crate::units::{AgIno, AgNumber, Ino};
+use crate::walk::Inode;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+raised! { RAISED, structure "inode", fields DinodeCore;
+    /// The inode says another number of links than entries name it; directories count `.` and the `..` of those in them.
+    /// With too few, deleting a name frees a file that has others; with too many, its space is never freed. xfs_repair
+    /// sets the count.
+    NLINK: "inode-nlink-mismatch" xcorrupt nlink, "link count is not the number of names",
+        source "scrub/nlinks.c:xchk_nlinks_compare_inode; repair/phase7.c:update_inode_nlinks", since "scrub";
+    /// The inode is in use, and no entry names it: it cannot be reached. xfs_repair moves it to lost+found.
+    ORPHAN: "inode-orphan" xcorrupt nlink, "no name leads to it",
+        source "scrub/nlinks.c:xchk_nlinks_compare_inode; repair/phase6.c:check_for_orphaned_inodes", since "scrub";
+    /// An inode in use without links stands on a list of its AG until the last program closes it. This one stands on none:
+    /// it will never be freed. xfs_repair moves it to lost+found.
+    UNLISTED: "inode-unlinked-unlisted" corrupt nlink, "no links, and on no list of unlinked inodes",
+        source "scrub/agheader_repair.c:xrep_iunlink_mark_ondisk_rec; repair/phase6.c:check_for_orphaned_inodes", since "scrub";
+}
+
+/// Entries less links, for the inodes of an AG: 64 numbers for each chunk.
+#[derive(Debug)]
+struct Table {
+    ag: AgNumber,
+    balance: Vec<AtomicU32>,
+}
+
+/// Entries less links, for all inodes.
+#[derive(Debug, Default)]
+pub struct Links {
+    tables: OnceLock<Vec<Table>>,
+    counted: AtomicBool,
+}
+
+impl Links {
+    /// Makes room, once the inode btrees are known.
+    pub fn begin(&self, groups: &[Group]) {
+        let table = |group: &Group| Table {
+            ag: group.ag,
+            balance: (0..group.chunks.len().saturating_mul(64)).map(|_| AtomicU32::new(0)).collect(),
+        };
+        // OK: called once per run; a second call would change nothing.
+        let _ = self.tables.set(groups.iter().map(table).collect());
+    }
+
+    fn find(&self, ctx: &Ctx<'_>, ino: Ino) -> Option<&AtomicU32> {
+        let (ag, agino) = ctx.geometry().split_inode(ino)?;
+        let tables = self.tables.get()?;
+        let table = tables.get(tables.binary_search_by_key(&ag, |table| table.ag).ok()?)?;
+        let chunks = &ctx.group(ag)?.chunks;
+        let at = chunks.partition_point(|chunk| chunk.startino.0 <= agino.0).checked_sub(1)?;
+        let within = agino.0.checked_sub(chunks.get(at)?.startino.0).filter(|&within| within < 64)?;
+        table.balance.get(at.checked_mul(64)?.checked_add(usize::try_from(within).ok()?)?)
+    }
+
+    /// An entry names an inode: `.` and `..` too.
+    pub fn entry(&self, ctx: &Ctx<'_>, ino: Ino) {
+        if !self.counted.load(Ordering::Relaxed) {
+            self.counted.store(true, Ordering::Relaxed);
+        }
+        if let Some(balance) = self.find(ctx, ino) {
+            balance.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// An inode in use says how many links it has. `named`: the superblock names it, which counts as one.
+    pub fn note(&self, ctx: &Ctx<'_>, inode: Inode<'_>, named: bool) {
+        let links = inode.nlink().wrapping_sub(u32::from(named));
+        if links != 0
+            && let Some(balance) = self.find(ctx, inode.ino)
+        {
+            balance.fetch_sub(links, Ordering::Relaxed);
+        }
+    }
+}
+
+/// An inode in use without links: on which list does it stand?
+pub fn unlinked(ctx: &Ctx<'_>, inode: Inode<'_>) {
+    if inode.nlink() == 0 && super::dinode::lists_are_empty(ctx, inode) {
+        let spot = Spot { place: inode.place(ctx.volume()), object: Object::Inode(inode.ino) };
+        ctx.raise(UNLISTED, &spot, 0, "at least 1, or an entry of a list of unlinked inodes");
+    }
+}
+
+/// Names the inodes whose link counts are wrong, once all directories were read. `complete`: all entries were counted;
+/// where they were not, too few entries mean nothing.
+pub fn check(ctx: &Ctx<'_>, complete: bool) {
+    let links = &ctx.links;
+    if !links.counted.load(Ordering::Relaxed) || ctx.is_partial() || ctx.is_cancelled() {
+        return;
+    }
+    for table in links.tables.get().map_or(&[][..], Vec::as_slice) {
+        let chunks = ctx.group(table.ag).map_or(&[][..], |group| group.chunks.as_slice());
+        for (chunk, balances) in chunks.iter().zip(table.balance.chunks(64)) {
+            for (i, balance) in (0u32..).zip(balances) {
+                let balance = balance.load(Ordering::Relaxed).cast_signed();
+                let agino = chunk.startino.0.checked_add(i).map(AgIno);
+                let ino = agino.and_then(|agino| ctx.geometry().join_inode(table.ag, agino));
+                if balance != 0
+                    && (balance > 0 || complete)
+                    && let Some(ino) = ino
+                    && chunk.in_use(i)
+                {
+                    compare(ctx, ino, balance);
+                }
+            }
+        }
+    }
+}
+
+fn compare(ctx: &Ctx<'_>, ino: Ino, balance: i32) {
+    if ctx.is_damaged(ino) {
+        return;
+    }
+    let block = match ctx.walk.inode(ino) {
+        Ok(block) => block,
+        Err(error) => return ctx.unreadable(&error, Object::Inode(ino)),
+    };
+    let inode = block.inode();
+    if inode.mode() == 0 {
+        return;
+    }
+    let counted = i64::from(inode.nlink()).saturating_add(i64::from(balance));
+    let spot = Spot { place: block.place().clone(), object: Object::Inode(ino) };
+    // A directory without a name still has its own dot.
+    if counted == 0 && inode.kind() != Kind::Directory {
+        ctx.raise(ORPHAN, &spot, format_args!("{} links", inode.nlink()), "a name");
+    } else {
+        ctx.raise(NLINK, &spot, inode.nlink(), counted);
+    }
+}
