@@ -1,9 +1,11 @@
 //! What every part of a check shares: the file system, where findings go, who owns which block, what is known of the
 //! log. One [`Ctx`] per run, shared between threads by reference.
 
+use super::dquot;
 use super::finding::{Class, Finding, Object, RuleInfo};
 use super::group::Group;
 use super::links::Links;
+use super::names::Names;
 use super::owners::OwnerMap;
 use super::raised;
 use crate::error::{Error, Place};
@@ -153,6 +155,10 @@ pub struct Ctx<'a> {
     pub links: Links,
     /// What is known of the log.
     pub log: LogFacts,
+    /// What is known of every inode while names are followed.
+    pub names: Names,
+    /// Usage of quotas as the inodes have it.
+    pub quota: dquot::Counter,
     hooks: Hooks<'a>,
     collected: Mutex<Collected>,
     ahead: Mutex<Ahead>,
@@ -176,6 +182,8 @@ impl<'a> Ctx<'a> {
             rt_owners: OwnerMap::default(),
             links: Links::default(),
             log,
+            names: Names::default(),
+            quota: dquot::Counter::default(),
             hooks,
             collected: Mutex::default(),
             ahead: Mutex::default(),
@@ -241,6 +249,7 @@ impl<'a> Ctx<'a> {
     }
 
     pub(super) fn set_groups(&self, groups: Vec<Group>) {
+        self.names.begin(&groups, self.context().features.has_parent());
         // OK: called once per run; a second call would change nothing.
         let _ = self.groups.set(groups);
     }
@@ -323,6 +332,11 @@ impl<'a> Ctx<'a> {
     /// Was damage found in this inode?
     pub fn is_damaged(&self, ino: Ino) -> bool {
         lock(&self.collected).inodes.contains(&ino)
+    }
+
+    /// Was damage found in any inode?
+    pub fn any_inode_damaged(&self) -> bool {
+        !lock(&self.collected).inodes.is_empty()
     }
 
     /// Was damage found in the headers, btrees or space of this AG?

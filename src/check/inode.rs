@@ -7,9 +7,10 @@
 use super::context::{Ctx, Spot};
 use super::dinode::{self, Bounds};
 use super::finding::{Object, RuleInfo};
+use super::fork::Buffers;
 use super::metafile::{self, Named};
 use super::owners::Local;
-use super::{forks, inobt, links, raised, symlink};
+use super::{attr, dquot, forks, inobt, links, raised, symlink};
 use crate::format::checksum::CrcState;
 use crate::format::dinode::{CRC_OFFSET, DinodeCore};
 use crate::format::dinode_view::Kind;
@@ -54,6 +55,8 @@ pub struct Worker<'c> {
     pub shared_known: bool,
     /// Blocks of the headers at the start of an AG.
     pub headers: u32,
+    buffers: Buffers,
+    quota: dquot::Local<'c>,
     uuid: Uuid,
 }
 
@@ -73,6 +76,8 @@ impl<'c> Worker<'c> {
             named: Named::of(ctx),
             shared_known,
             headers: super::btree::header_blocks(ctx),
+            buffers: Buffers::default(),
+            quota: dquot::Local::new(ctx),
             uuid,
         }
     }
@@ -191,7 +196,10 @@ fn report_zeroed(worker: &Worker<'_>, first: Inode<'_>, count: u32) {
 /// One inode, in use or free. `wrong` gathers what the chunk's record says wrongly.
 pub fn check(worker: &mut Worker<'_>, slot: Slot<'_>, wrong: &mut Wrong) {
     let inode = slot.inode;
-    if !is_sound(worker, inode) {
+    let sound = is_sound(worker, inode);
+    if !sound {
+        worker.ctx.names.note(worker.ctx, inode, false);
+        worker.quota.unknown();
         if slot.in_use {
             worker.ctx.owners_unknown();
         }
@@ -204,7 +212,10 @@ pub fn check(worker: &mut Worker<'_>, slot: Slot<'_>, wrong: &mut Wrong) {
     // An inode whose record is wrong owns its blocks all the same.
     if !free {
         used(worker, inode);
-    } else if !slot.in_use {
+        return;
+    }
+    worker.ctx.names.note(worker.ctx, inode, true);
+    if !slot.in_use {
         dinode::check(worker, inode);
     }
 }
@@ -215,13 +226,22 @@ fn used(worker: &mut Worker<'_>, inode: Inode<'_>) {
     let named = !ctx.context().features.has_metadir() && metafile::is_metafile(ctx, inode);
     ctx.links.note(ctx, inode, named);
     let core = dinode::check(worker, inode);
+    ctx.names.note(ctx, inode, core.forks);
     if !core.forks {
-        worker.ctx.owners_unknown();
+        ctx.owners_unknown();
+        worker.quota.unknown();
+        if inode.kind() == Kind::Directory {
+            ctx.names.names_unknown(inode.ino);
+        }
         return;
     }
     let forks = forks::check(worker, inode);
     metafile::check(worker, inode, forks.data);
     links::unlinked(ctx, inode);
+    worker.quota.count(inode);
+    if forks.attr.sound {
+        attr::check(ctx, inode, &mut worker.buffers);
+    }
     if core.sound && forks.sound() && inode.kind() == Kind::Symlink {
         symlink::check(worker, inode);
     }

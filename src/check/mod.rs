@@ -21,14 +21,23 @@
 pub mod agf;
 pub mod agfl;
 pub mod agi;
+pub mod attr;
+pub mod attr_leaf;
 pub mod bnobt;
 pub mod btree;
 pub mod context;
 pub mod copies;
 pub mod counters;
+pub mod da;
 pub mod dinode;
+pub mod dir;
+pub mod dir_data;
+pub mod dir_free;
+pub mod dir_index;
+pub mod dquot;
 pub mod finding;
 pub mod finobt;
+pub mod fork;
 pub mod forks;
 pub mod group;
 pub mod inobt;
@@ -36,6 +45,7 @@ pub mod inode;
 pub mod journal;
 pub mod links;
 pub mod metafile;
+pub mod names;
 pub mod owners;
 pub mod refcntbt;
 pub mod rmapbt;
@@ -44,6 +54,7 @@ pub mod run;
 pub mod space;
 pub mod superblock;
 pub mod symlink;
+pub mod tree;
 
 pub use context::{Ctx, Options};
 pub use finding::{Class, Finding, Mismatch, Object, RuleInfo};
@@ -87,6 +98,15 @@ pub const CATALOGUE: &[&[RuleInfo]] = &[
     links::RAISED,
     symlink::RAISED,
     symlink::TARGET,
+    da::RAISED,
+    dir::RAISED,
+    dir_data::RAISED,
+    dir_index::RAISED,
+    dir_free::RAISED,
+    attr::RAISED,
+    attr_leaf::RAISED,
+    tree::RAISED,
+    dquot::RAISED,
     space::RAISED,
     counters::RAISED,
     journal::RAISED,

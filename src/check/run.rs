@@ -3,7 +3,7 @@
 use super::context::{Collected, Ctx, Hooks, OWNERS_UNKNOWN, Options};
 use super::finding::{Class, Finding, Object, RuleInfo};
 use super::inode::{self, Worker};
-use super::{copies, counters, group, inobt, journal, links, space};
+use super::{copies, counters, dir, dquot, group, inobt, journal, links, space, tree};
 use crate::format::Type;
 use crate::units::{AgNumber, Ino};
 use crate::volume::Volume;
@@ -85,7 +85,7 @@ pub fn check(volume: &Volume, options: &Options, hooks: Hooks<'_>) -> Report {
     let damaged = primary.as_ref().and_then(|primary| copies::check_primary(&ctx, primary));
     groups(&ctx, damaged.as_deref().unwrap_or_default());
     inodes(&ctx);
-    links::check(&ctx, ctx.owners_known());
+    directories(&ctx);
     spaces(&ctx);
     let sector = primary;
     // Counters are those of the primary: the copies have those of mkfs.
@@ -144,6 +144,32 @@ fn inodes(ctx: &Ctx<'_>) {
         let done = u64::try_from(piece.len()).unwrap_or(0).saturating_mul(64);
         ctx.advance(STEP, done, total);
     });
+}
+
+/// Directories that a thread takes at a time.
+const DIRECTORIES: usize = 64;
+
+fn directories(ctx: &Ctx<'_>) {
+    const STEP: &str = "directories";
+    let all = ctx.names.directories(ctx);
+    let total = u64::try_from(all.len()).unwrap_or(0);
+    ctx.begin(STEP, total);
+    parallel::over(all.chunks(DIRECTORIES).collect(), ctx.options.threads, |piece| {
+        let mut worker = dir::Worker::new(ctx);
+        for &ino in piece.iter().take_while(|_| !ctx.is_cancelled()) {
+            match ctx.walk.inode(ino) {
+                Ok(inode) => dir::check(&mut worker, inode.inode()),
+                Err(error) => {
+                    ctx.names.names_unknown(ino);
+                    ctx.unreadable(&error, Object::Inode(ino));
+                }
+            }
+        }
+        ctx.advance(STEP, u64::try_from(piece.len()).unwrap_or(0), total);
+    });
+    tree::check(ctx);
+    links::check(ctx, ctx.owners_known() && ctx.names.incomplete().is_empty());
+    dquot::check(ctx);
 }
 
 /// Who owns which block: everything must have been collected before.
