@@ -10,7 +10,7 @@ use super::context::{Ctx, Spot};
 use super::finding::Object;
 use super::group::Group;
 use super::raised;
-use crate::format::dinode::DinodeCore;
+use crate::format::dinode::{DinodeCore, mode};
 use crate::format::dinode_view::Kind;
 use crate::units::{AgIno, AgNumber, Ino};
 use crate::walk::Inode;
@@ -136,6 +136,11 @@ fn compare(ctx: &Ctx<'_>, ino: Ino, balance: i32) {
     }
     let counted = i64::from(inode.nlink()).saturating_add(i64::from(balance));
     let spot = Spot { place: block.place().clone(), object: Object::Inode(ino) };
+    // Copies of the superblock do not name the inodes of the realtime section and of quotas, which nobody else does.
+    let unnamed = ctx.volume().superblock().rbmino.is_null() && inode.mode() == mode::REGULAR;
+    if counted == 0 && unnamed {
+        return;
+    }
     // A directory without a name still has its own dot.
     if counted == 0 && inode.kind() != Kind::Directory {
         ctx.raise(ORPHAN, &spot, format_args!("{} links", inode.nlink()), "a name");
