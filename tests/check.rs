@@ -35,12 +35,17 @@ fn is_clean(name: &str) -> bool {
     (name.starts_with("v4-") || name.starts_with("v5-")) && !name.ends_with("-cut")
 }
 
+/// What is odd in them, though no damage: made so on purpose.
+const ODD: &[(&str, &str)] = &[("v5-rt-28k", "inode-filestream-realtime")];
+
 #[test]
 fn sound_file_systems_are_clean() {
     let mut looked = 0;
     for name in common::names().into_iter().filter(|name| is_clean(name)) {
         let report = run(common::devices(&name));
-        let findings: Vec<String> = report.findings.iter().map(ToString::to_string).collect();
+        let odd = |id: &str| ODD.contains(&(name.as_str(), id));
+        let findings: Vec<String> =
+            report.findings.iter().filter(|f| !odd(f.rule.id)).map(ToString::to_string).collect();
         assert!(report.summary.verdict == Verdict::Clean && findings.is_empty(), "{name}: {findings:#?}");
         looked += 1;
     }
