@@ -235,20 +235,13 @@ impl Look<'_, '_> {
         if inode.mode() == 0 {
             return;
         }
+        let none = size == 0 && inode.nlink() > 0;
+        let most = i64::from(symlink::MAX_LENGTH.saturating_sub(1));
         match inode.kind() {
             Kind::Unknown => self.fatal(BAD_MODE, format_args!("{:#o}", inode.mode()), "a kind of file"),
-            Kind::Regular => {}
-            Kind::Directory => {
-                if size == 0 && inode.nlink() > 0 || size > 1 << 35 {
-                    self.fatal(BAD_SIZE, size, "1 to 32 GiB for a directory");
-                }
-            }
-            Kind::Symlink => {
-                let most = symlink::MAX_LENGTH.saturating_sub(1);
-                if size == 0 && inode.nlink() > 0 || size > i64::from(most) {
-                    self.fatal(BAD_SIZE, size, format_args!("1 to {most} for a link"));
-                }
-            }
+            Kind::Directory if none || size > 1 << 35 => self.fatal(BAD_SIZE, size, "1 to 32 GiB for a directory"),
+            Kind::Symlink if none || size > most => self.fatal(BAD_SIZE, size, format_args!("1 to {most} for a link")),
+            Kind::Regular | Kind::Directory | Kind::Symlink => {}
             _ if size != 0 => self.raise(BAD_SIZE, size, "0 for a device, pipe or socket"),
             _ => {}
         }

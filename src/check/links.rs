@@ -10,6 +10,7 @@ use super::context::{Ctx, Spot};
 use super::finding::Object;
 use super::group::Group;
 use super::raised;
+use crate::error::Error;
 use crate::format::dinode::{DinodeCore, mode};
 use crate::format::dinode_view::Kind;
 use crate::units::{AgIno, AgNumber, Ino};
@@ -128,6 +129,8 @@ fn compare(ctx: &Ctx<'_>, ino: Ino, balance: i32) {
     }
     let block = match ctx.walk.inode(ino) {
         Ok(block) => block,
+        // What is no inode was named when its chunk was looked at.
+        Err(Error::Corrupt { .. }) => return,
         Err(error) => return ctx.unreadable(&error, Object::Inode(ino)),
     };
     let inode = block.inode();
