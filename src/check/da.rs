@@ -131,7 +131,7 @@ pub fn scan<'c>(
     // Levels below the root's: each at least one less.
     for _ in 0..=DEPTH {
         let mut links = Vec::new();
-        for child in &children {
+        for child in children.iter().take_while(|_| !ctx.is_cancelled()) {
             let entered = scan.block(child, &mut level, leaf);
             if entered.is_none() {
                 scan.result.complete = false;
@@ -144,6 +144,9 @@ pub fn scan<'c>(
             Some(level) if level > 0 && !children.is_empty() && !ctx.is_cancelled() => Some(level - 1),
             _ => break,
         };
+    }
+    if ctx.is_cancelled() || scan.reader.exhausted {
+        scan.result.complete = false;
     }
     scan.result
 }
@@ -170,6 +173,9 @@ impl Scan<'_, '_, '_> {
         let (ctx, at) = (self.ctx, child.at);
         let within =
             at >= self.bounds.root && at < self.bounds.end && (child.parent.is_none() || at != self.bounds.root);
+        if self.reader.exhausted {
+            return None;
+        }
         let block = self.reader.place(at);
         if !within || block.is_none() || !self.seen.insert(at) {
             // Pointers behind the last one are garbage where the count is wrong: one finding for a node.

@@ -89,7 +89,7 @@ pub(super) fn check(names: &Names<'_, '_>, reader: &mut Reader<'_, '_>, blocks: 
         i += 1;
         let stop = extent.startoff.0.saturating_add(u64::from(extent.blockcount));
         let mut at = extent.startoff.0.max(free_at).max(next);
-        while at < stop && !ctx.is_cancelled() {
+        while at < stop && !ctx.is_cancelled() && !reader.exhausted {
             let first_at = at.saturating_sub(at.saturating_sub(free_at).checked_rem(width).unwrap_or(0));
             next = first_at.saturating_add(width);
             at = next;

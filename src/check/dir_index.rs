@@ -197,7 +197,7 @@ fn data(names: &mut Names<'_, '_>, reader: &mut Reader<'_, '_>, index: &mut Inde
         let stop = start.saturating_add(count).min(leaf_at);
         let mut at = start.max(next);
         while at < stop {
-            if ctx.is_cancelled() {
+            if ctx.is_cancelled() || reader.exhausted {
                 names.complete = false;
                 return;
             }

@@ -140,18 +140,16 @@ pub fn check(ctx: &Ctx<'_>) {
     let mut total = std::mem::take(&mut *ctx.quota.total.lock().unwrap_or_else(PoisonError::into_inner));
     let counted = !ctx.quota.unknown.load(Ordering::Relaxed) && !ctx.any_inode_damaged();
     let mut buffers = Buffers::default();
+    let mut doubted = false;
     for state in quota::states(ctx.volume().superblock()) {
         // What keeps the file from being found is wrong with the superblock or a directory, as is said there.
         let Some(file) = quota::file(ctx.walk, &state, &mut |_| {}) else { continue };
-        let mut records = Records { ctx, state, usages: (state.checked && counted).then_some(&mut total) };
+        let mut records = Records { ctx, state, usages: state.checked.then_some(&mut total), counted, doubted };
         let complete = records.check(file.inode(), &mut buffers);
         if complete {
             records.missing(file.ino());
         }
-        if state.checked && !counted {
-            let spot = super::fork::inode_spot(ctx, file.ino());
-            ctx.raise(super::context::NOT_COMPARED, &spot, "damaged inodes", "usage counted from the inodes");
-        }
+        doubted = records.doubted;
     }
 }
 
@@ -159,6 +157,10 @@ struct Records<'q> {
     ctx: &'q Ctx<'q>,
     state: State,
     usages: Option<&'q mut Usages>,
+    /// Were all inodes counted, and none found damaged?
+    counted: bool,
+    /// Was said that a difference means nothing?
+    doubted: bool,
 }
 
 impl Records<'_> {
@@ -177,7 +179,7 @@ impl Records<'_> {
                     Read::Block(bytes) => complete &= self.block(bytes, at.saturating_mul(per_block), &spot),
                     _ => complete = false,
                 }
-                if ctx.is_cancelled() {
+                if ctx.is_cancelled() || reader.exhausted {
                     return false;
                 }
             }
@@ -274,28 +276,41 @@ impl Records<'_> {
     }
 
     fn usage(&mut self, record: &DiskDquot, spot: &dyn Fn() -> Spot) {
-        let Some(usages) = self.usages.as_deref_mut() else { return };
+        let Some(usages) = &mut self.usages else { return };
         let usage = usages.remove(&(self.state.kind, record.id)).unwrap_or_default();
         for (rule, found, right) in [
             (BCOUNT, record.bcount, usage.blocks),
             (ICOUNT, record.icount, usage.inodes),
             (RTBCOUNT, record.rtbcount, usage.rt_blocks),
         ] {
-            if found != right {
+            if found != right && self.is_certain(&spot()) {
                 self.ctx.raise(rule, &spot(), found, right);
             }
         }
     }
 
+    /// May a difference be reported? Where inodes are damaged it follows from that, as is said once.
+    fn is_certain(&mut self, spot: &Spot) -> bool {
+        if !self.counted && !self.doubted {
+            self.doubted = true;
+            self.ctx.raise(super::context::NOT_COMPARED, spot, "damaged inodes", "usage counted from the inodes");
+        }
+        self.counted
+    }
+
     /// Owners without a record, after all records were seen.
     fn missing(&mut self, ino: Ino) {
         let (ctx, kind) = (self.ctx, self.state.kind);
-        let Some(usages) = self.usages.as_deref_mut() else { return };
+        let Some(usages) = &self.usages else { return };
         let mut ids: Vec<u32> = usages.keys().filter(|(of, _)| *of == kind).map(|(_, id)| *id).collect();
         ids.sort_unstable();
         for id in ids {
-            let inodes = usages.get(&(kind, id)).map_or(0, |usage| usage.inodes);
+            let inodes =
+                self.usages.as_ref().and_then(|usages| usages.get(&(kind, id))).map_or(0, |usage| usage.inodes);
             let spot = super::fork::inode_spot(ctx, ino);
+            if !self.is_certain(&spot) {
+                return;
+            }
             ctx.raise(MISSING, &spot, format_args!("none for {} {id}", kind.name()), format_args!("{inodes} inodes"));
         }
     }

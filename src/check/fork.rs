@@ -44,6 +44,8 @@ pub struct Reader<'r, 'c> {
     /// File system blocks of a block.
     pub width: u32,
     what: &'static str,
+    /// Is the budget of steps used up? Then nothing more is read.
+    pub exhausted: bool,
     buffers: &'r mut Buffers,
     /// File block, device block and count of what was read ahead.
     have: (u64, u64, u64),
@@ -59,7 +61,7 @@ impl<'r, 'c> Reader<'r, 'c> {
             Fork::Data => context.dir_block_size.checked_div(context.block_size).unwrap_or(1).max(1),
             Fork::Attr => 1,
         };
-        Self { ctx, ino: inode.ino, map, complete, width, what, buffers, have: (0, 0, 0) }
+        Self { ctx, ino: inode.ino, map, complete, width, what, exhausted: false, buffers, have: (0, 0, 0) }
     }
 
     /// Bytes of a block.
@@ -102,7 +104,10 @@ impl<'r, 'c> Reader<'r, 'c> {
         let size = self.block_size();
         let width = u64::from(self.width);
         if let Err(error) = self.ctx.walk.step(width) {
-            self.ctx.unreadable(&error, Object::Inode(self.ino));
+            if !self.exhausted {
+                self.ctx.unreadable(&error, Object::Inode(self.ino));
+            }
+            self.exhausted = true;
             return Read::Failed;
         }
         if width > 1 {
