@@ -74,6 +74,9 @@ pub struct Bounds {
     pub leaf: u16,
 }
 
+/// What looks at a leaf: its last hash, where it could be told.
+type LeafCheck<'c> = dyn FnMut(&Leaf<'_>, &dyn Fn() -> Spot) -> Option<u32> + 'c;
+
 /// A leaf, in memory. Its header is believed.
 #[derive(Debug)]
 pub struct Leaf<'b> {
@@ -118,12 +121,7 @@ struct Scan<'s, 'r, 'c> {
 
 /// Goes through a tree. `leaf` is called for every leaf that is believed, in the order of hashes; it gives the greatest
 /// hash, or `None` where the leaf turns out not to be sound.
-pub fn scan<'c>(
-    ctx: &'c Ctx<'c>,
-    reader: &mut Reader<'_, 'c>,
-    bounds: Bounds,
-    leaf: &mut dyn FnMut(&Leaf<'_>, &dyn Fn() -> Spot) -> Option<u32>,
-) -> Scanned {
+pub fn scan<'c>(ctx: &'c Ctx<'c>, reader: &mut Reader<'_, 'c>, bounds: Bounds, leaf: &mut LeafCheck<'_>) -> Scanned {
     let result = Scanned { complete: true, ..Scanned::default() };
     let mut scan = Scan { ctx, reader, bounds, result, seen: HashSet::new(), blamed: None, next: Vec::new() };
     let mut children = vec![Child { at: bounds.root, hash: None, parent: None }];
@@ -164,12 +162,7 @@ impl Scan<'_, '_, '_> {
         }
     }
 
-    fn block(
-        &mut self,
-        child: &Child,
-        level: &mut Option<u16>,
-        leaf: &mut dyn FnMut(&Leaf<'_>, &dyn Fn() -> Spot) -> Option<u32>,
-    ) -> Links {
+    fn block(&mut self, child: &Child, level: &mut Option<u16>, leaf: &mut LeafCheck<'_>) -> Links {
         let (ctx, at) = (self.ctx, child.at);
         let within =
             at >= self.bounds.root && at < self.bounds.end && (child.parent.is_none() || at != self.bounds.root);

@@ -117,7 +117,7 @@ pub fn fill<'a>(
         let tag = bits::be16(bytes, next.saturating_sub(2)).map_or(0, usize::from);
         if tag != offset {
             // The tag of a later entry: a wrong length swallowed the ones between.
-            let swallowed = tag > offset && tag < next && tag % 8 == 0;
+            let swallowed = tag > offset && tag < next && tag.is_multiple_of(8);
             if swallowed || !begins(ctx, bytes, next, end) {
                 let rule = if free { BAD_UNUSED } else { BAD_LENGTH };
                 let found =

@@ -370,8 +370,8 @@ mod tests {
     /// Levels as the kernel computes them for the default geometry of 4 KiB blocks and large AGs.
     #[test]
     fn levels_of_a_full_ag() {
-        // (2^28 / 2) records, 252 and 168 to a half full block: 5 levels, XFS_BTREE_MAXLEVELS aside.
-        assert_eq!(levels((252, 168), 1 << 27), 5);
+        // 2^27 records, 252 and 168 to a half full block: 532610 leaves, then 3171, 19 and 1 nodes.
+        assert_eq!(levels((252, 168), 1 << 27), 4);
         assert_eq!(levels((252, 168), 1), 1);
         assert_eq!(space_to_height(45, 1), 1);
         assert_eq!(space_to_height(45, 46), 2);

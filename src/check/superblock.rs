@@ -594,7 +594,9 @@ mod tests {
         for info in crate::check::CATALOGUE.iter().flat_map(|rules| rules.iter()) {
             assert!(seen.insert(info.id), "{} twice", info.id);
             assert!(!info.explanation.trim().is_empty() && !info.source.is_empty(), "{}", info.id);
-            assert!(info.id.starts_with(info.structure), "{} does not begin with {}", info.id, info.structure);
+            let words: Vec<&str> = info.id.split('-').collect();
+            let word = |w: &&str| !w.is_empty() && w.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+            assert!(words.len() >= 2 && words.iter().all(word), "{}: topic and fault in lower-case words", info.id);
         }
     }
 }

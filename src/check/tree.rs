@@ -43,6 +43,11 @@ raised! { RAISED, structure "dir";
 /// Inodes whose parent pointers are compared one by one.
 const COMPARED: usize = 1000;
 
+/// Was that directory not read, so that its entries are not known?
+fn unread(ctx: &Ctx<'_>, directory: Ino) -> bool {
+    matches!(ctx.names.target(ctx, directory), Target::Unknown | Target::Damaged)
+}
+
 /// Looks at the tree, after all directories were gone over.
 pub fn check(ctx: &Ctx<'_>) {
     let (entries, dotdots) = ctx.names.take_pairs();
@@ -61,7 +66,7 @@ pub fn check(ctx: &Ctx<'_>) {
             }
         } else if matches!(ctx.names.target(ctx, ino), Target::Inode { unlinked: false, .. }) {
             match named_by(&entries, ino) {
-                [] if incomplete.contains(&dotdot) => {}
+                [] if incomplete.contains(&dotdot) || unread(ctx, dotdot) => {}
                 [] => ctx.raise(DISCONNECTED, &spot(), format_args!("`..` is {dotdot}"), "an entry that names it"),
                 [(_, parent)] if *parent != dotdot => ctx.raise(BAD_DOTDOT, &spot(), dotdot, parent),
                 [_] => {}
@@ -177,7 +182,7 @@ fn compare(ctx: &Ctx<'_>, ino: Ino, (mut pointers, mut names): (Vec<Name>, Vec<N
         let same = names.iter().position(|name| name.0 == pointer.0 || name.2 == pointer.2);
         match same.map(|at| names.remove(at)) {
             Some(name) => ctx.raise(OTHER_POINTER, &spot, text(&pointer), text(&name)),
-            None if incomplete.contains(&pointer.0) => {}
+            None if incomplete.contains(&pointer.0) || unread(ctx, pointer.0) => {}
             None => ctx.raise(NO_ENTRY, &spot, text(&pointer), "an entry of that name"),
         }
     }

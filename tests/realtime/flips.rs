@@ -101,8 +101,8 @@ fn decidable(record: &Record, startoff: u64, unit: u64) -> bool {
     let overlaps_after = record.after.is_some_and(|a| end > a.startoff.0);
     let shifted = startoff % unit != record.extent.startoff.0 % unit;
     // Neighbours within one realtime extent must go on where the other ends.
-    let touches = record.extent.startblock.0 % unit != 0
-        || (record.extent.startblock.0 + u64::from(record.extent.blockcount)) % unit != 0;
+    let touches = !record.extent.startblock.0.is_multiple_of(unit)
+        || !(record.extent.startblock.0 + u64::from(record.extent.blockcount)).is_multiple_of(unit);
     overlaps_before || overlaps_after || shifted || touches
 }
 

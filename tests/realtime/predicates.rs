@@ -1,7 +1,6 @@
 //! The null dereference of old kernels, predicate by predicate, and what else inodes and maps decide:
 //! `testimages/rt/predicates` has an image for each. None fires on an image that is sound.
 
-#[allow(dead_code)]
 #[path = "../common/cases.rs"]
 pub mod cases;
 
