@@ -13,7 +13,7 @@ use crate::format::dinode_view::Kind;
 use crate::units::Ino;
 use crate::walk::Inode;
 
-raised! { RAISED, structure "inode", fields DinodeCore;
+raised! { RAISED, structure "metafile", fields DinodeCore;
     /// An inode that the superblock names is of another kind: the root of the tree and of the metadata directory are
     /// directories, bitmap, summary and quota files regular files.
     BAD_KIND: "metafile-bad-kind" corrupt mode, "inode that the superblock names is of the wrong kind",
