@@ -594,8 +594,14 @@ mod tests {
         for info in crate::check::CATALOGUE.iter().flat_map(|rules| rules.iter()) {
             assert!(seen.insert(info.id), "{} twice", info.id);
             assert!(!info.explanation.trim().is_empty() && !info.source.is_empty(), "{}", info.id);
-            let structure = info.structure.replace('.', "");
-            assert!(info.id.starts_with(&structure), "{} does not begin with {}", info.id, info.structure);
+            let words = info.id.split('-');
+            let plain =
+                |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+            assert!(
+                words.clone().count() >= 2 && words.clone().all(plain),
+                "{}: small words with dashes between",
+                info.id
+            );
         }
     }
 }
