@@ -594,9 +594,14 @@ mod tests {
         for info in crate::check::CATALOGUE.iter().flat_map(|rules| rules.iter()) {
             assert!(seen.insert(info.id), "{} twice", info.id);
             assert!(!info.explanation.trim().is_empty() && !info.source.is_empty(), "{}", info.id);
-            let words: Vec<&str> = info.id.split('-').collect();
-            let word = |w: &&str| !w.is_empty() && w.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
-            assert!(words.len() >= 2 && words.iter().all(word), "{}: topic and fault in lower-case words", info.id);
+            let words = info.id.split('-');
+            let plain =
+                |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+            assert!(
+                words.clone().count() >= 2 && words.clone().all(plain),
+                "{}: small words with dashes between",
+                info.id
+            );
         }
     }
 }

@@ -43,11 +43,6 @@ raised! { RAISED, structure "dir";
 /// Inodes whose parent pointers are compared one by one.
 const COMPARED: usize = 1000;
 
-/// Was that directory not read, so that its entries are not known?
-fn unread(ctx: &Ctx<'_>, directory: Ino) -> bool {
-    matches!(ctx.names.target(ctx, directory), Target::Unknown | Target::Damaged)
-}
-
 /// Looks at the tree, after all directories were gone over.
 pub fn check(ctx: &Ctx<'_>) {
     let (entries, dotdots) = ctx.names.take_pairs();
@@ -66,7 +61,7 @@ pub fn check(ctx: &Ctx<'_>) {
             }
         } else if matches!(ctx.names.target(ctx, ino), Target::Inode { unlinked: false, .. }) {
             match named_by(&entries, ino) {
-                [] if incomplete.contains(&dotdot) || unread(ctx, dotdot) => {}
+                [] if is_unread(ctx, &incomplete, dotdot) => {}
                 [] => ctx.raise(DISCONNECTED, &spot(), format_args!("`..` is {dotdot}"), "an entry that names it"),
                 [(_, parent)] if *parent != dotdot => ctx.raise(BAD_DOTDOT, &spot(), dotdot, parent),
                 [_] => {}
@@ -78,6 +73,11 @@ pub fn check(ctx: &Ctx<'_>) {
     }
     loops(ctx, &entries, &is_root);
     pointers(ctx, &incomplete);
+}
+
+/// Are entries of this directory not known, or not all: was it damaged, or not to be read, or not even found?
+fn is_unread(ctx: &Ctx<'_>, incomplete: &BTreeSet<Ino>, dir: Ino) -> bool {
+    incomplete.contains(&dir) || matches!(ctx.names.target(ctx, dir), Target::Unknown | Target::Damaged)
 }
 
 fn named_by(entries: &[Pair], ino: Ino) -> &[Pair] {
@@ -182,7 +182,7 @@ fn compare(ctx: &Ctx<'_>, ino: Ino, (mut pointers, mut names): (Vec<Name>, Vec<N
         let same = names.iter().position(|name| name.0 == pointer.0 || name.2 == pointer.2);
         match same.map(|at| names.remove(at)) {
             Some(name) => ctx.raise(OTHER_POINTER, &spot, text(&pointer), text(&name)),
-            None if incomplete.contains(&pointer.0) || unread(ctx, pointer.0) => {}
+            None if is_unread(ctx, incomplete, pointer.0) => {}
             None => ctx.raise(NO_ENTRY, &spot, text(&pointer), "an entry of that name"),
         }
     }
