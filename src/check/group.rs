@@ -370,7 +370,7 @@ mod tests {
     /// 532610, 3171, 19 and 1 blocks. With 45 children to a node, 3 blocks are a root and its 2; 93 hold 90 more.
     #[test]
     fn levels_of_a_full_ag() {
-        // (2^28 / 2) records, 252 and 168 to a half full block: 5 levels, XFS_BTREE_MAXLEVELS aside.
+        // 2^27 records, 252 and 168 to a half full block: 532610 leaves, then 3171, 19 and 1 nodes.
         assert_eq!(levels((252, 168), 1 << 27), 4);
         assert_eq!(levels((252, 168), 1), 1);
         assert_eq!([1, 3, 4, 93, 94].map(|blocks| space_to_height(45, blocks)), [1, 1, 2, 2, 3]);
