@@ -224,3 +224,26 @@ fn a_question_without_an_answer_is_2() {
     let out = xfsinspect(&["rt", &path, "free"]);
     assert_eq!(out.status.code(), Some(2));
 }
+
+/// docs/realtime.md lists every rule as the catalogue has it; XFSINSPECT_BLESS=1 writes the list.
+#[test]
+fn the_documentation_lists_every_rule() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/realtime.md");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let (before, rest) = text.split_once("<!-- rules -->\n").unwrap();
+    let (listed, after) = rest.split_once("<!-- end of rules -->").unwrap();
+    let mut right = String::from("\n| id | class | found when | checked by | since |\n|---|---|---|---|---|\n");
+    for rule in xfsinspect::check::rt::rules::ALL.into_iter().flatten() {
+        let row = [rule.id, rule.class.name(), rule.summary, rule.source, rule.since];
+        right.push_str(&format!("| `{}` | {} | {} | {} | {} |\n", row[0], row[1], row[2], row[3], row[4]));
+    }
+    right.push_str(
+        "\nThe fields of the superblock have rules of their own: `sb-rextsize-out-of-range`, `sb-rextents-mismatch`,\n",
+    );
+    right.push_str("`sb-rextslog-mismatch`, `sb-rbmblocks-mismatch`, `sb-rgcount-mismatch` and others that `explain sb-rt` offers.\n\n");
+    if std::env::var_os("XFSINSPECT_BLESS").is_some() {
+        std::fs::write(&path, format!("{before}<!-- rules -->\n{right}<!-- end of rules -->{after}")).unwrap();
+    } else {
+        assert_eq!(listed, right);
+    }
+}
