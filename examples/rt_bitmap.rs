@@ -8,6 +8,8 @@
 //! cargo run --release --example rt_bitmap from FILE  the bitmap from that file
 //! ```
 
+#![allow(clippy::indexing_slicing, clippy::unwrap_used)]
+
 use std::io;
 use std::sync::Arc;
 use std::time::Instant;
