@@ -8,7 +8,7 @@
 //! cargo run --release --example rt_bitmap from FILE  the bitmap from that file
 //! ```
 
-#![allow(clippy::indexing_slicing)] // it makes its own bytes
+#![allow(clippy::indexing_slicing, clippy::unwrap_used)]
 
 use std::io;
 use std::sync::Arc;
