@@ -5,7 +5,7 @@
 //! | module | question |
 //! |---|---|
 //! | [`source`] | where do bytes come from? knows no XFS |
-//! | [`format`] | what do they mean? a slice in, values out; no judgement |
+//! | [`mod@format`] | what do they mean? a slice in, values out; no judgement |
 //! | [`geometry`] | the superblock as trusted numbers; every conversion of addresses |
 //! | [`volume`] | devices and geometry: the only place that turns an address into a read |
 //! | [`walk`] | how are pointers followed? btrees, forks, directories, attributes; ends on any input |

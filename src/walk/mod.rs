@@ -11,7 +11,7 @@
 //! | [`btree`] | a root | the blocks of a btree, leaves in order |
 //! | [`extents`] | a fork | its extents |
 //! | [`inodes`] | an AG | its inode chunks and inodes |
-//! | [`file`] | an inode | the content of a file |
+//! | [`mod@file`] | an inode | the content of a file |
 //! | [`directory`] | an inode | entries, and paths down |
 //! | [`attributes`], [`symlink`] | an inode | attributes; targets of links |
 //! | [`da_tree`] | a fork | the blocks of its hash tree |
