@@ -483,7 +483,7 @@ mod tests {
 
     #[test]
     fn zoned_bytes_count_from_the_data_device() {
-        // corpus v5-zoned: rtstart 40960, 22 groups of 4096 extents, rgblklog 12.
+        // Test image v5-zoned: rtstart 40960, 22 groups of 4096 extents, rgblklog 12.
         let mut sb = superblock(12, 10_240, 4, 10_240, 9);
         sb.features_incompat = 0x3eb;
         (sb.rblocks, sb.rextents) = (Blocks(22 * 4096), RtExtent(22 * 4096));

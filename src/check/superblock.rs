@@ -560,7 +560,7 @@ mod tests {
         assert_eq!(ids(&subject(|_| {})), [""; 0]);
     }
 
-    /// The figures are those of ../cases; the verdicts are what kernels 6.1 and 7.2 answered when asked to mount.
+    /// The figures are those of cases C10, C31, C32, C33 and C36 of testimages; the verdicts are what kernels 6.1 and 7.2 answered when asked to mount.
     #[test]
     fn cases_from_the_field() {
         let c10 = subject(|sb| (sb.versionnum, sb.unit, sb.width) = (0xb5b5, 64, 0));

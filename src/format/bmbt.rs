@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn unpacks_as_xfs_db_prints() {
-        // corpus v5-rtgroups, inode 200052: xfs_db prints 5:[8388608,25011,1,0].
+        // Test image v5-rtgroups, inode 200052: xfs_db prints 5:[8388608,25011,1,0].
         let l0: u64 = 8_388_608 << 9;
         let l1: u64 = (25_011 << 21) | 1;
         let bytes = [l0.to_be_bytes(), l1.to_be_bytes()].concat();

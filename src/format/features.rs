@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn names_of_a_current_file_system() {
-        // corpus image v5-rtgroups: versionnum 0xb4b5, features2 0x18a, ro_compat 0xf, incompat 0x1eb
+        // Test image v5-rtgroups: versionnum 0xb4b5, features2 0x18a, ro_compat 0xf, incompat 0x1eb
         let f =
             Features { versionnum: 0xb4b5, features2: 0x18a, ro_compat: 0xf, incompat: 0x1eb, ..Features::default() };
         assert!(f.has_metadir() && f.has_parent() && f.has_exchange() && !f.has_zoned() && !f.has_dalign());
