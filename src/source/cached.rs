@@ -16,9 +16,9 @@ const PIECE: u64 = 64 * 1024;
 const KEPT: usize = 512;
 /// Requests longer than this are not kept: they are scans, and would only push out what is wanted again.
 const LARGE: usize = 1 << 20;
-/// Requests of this size, up to that of a piece, are scattered blocks: those that the system has in memory are taken
+/// Requests of this size, well below that of a piece, are scattered blocks: those that the system has in memory are taken
 /// as they are, since a whole piece would only be copied in vain.
-const BLOCKS: std::ops::Range<usize> = 4096..65536;
+const BLOCKS: std::ops::RangeInclusive<usize> = 4096..=16384;
 
 /// What was asked of the device, for `--io-stats`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
