@@ -7,7 +7,7 @@
 use super::context::{Ctx, Spot};
 use super::finding::RuleInfo;
 use super::inode::Worker;
-use super::{group, raised};
+use super::{group, raised, rt};
 use crate::format::dinode::{DinodeCore, DinodeV3, Fork, flags, flags2, fork_format, metatype};
 use crate::format::dinode_view::Kind;
 use crate::format::{bits, symlink};
@@ -58,10 +58,6 @@ raised! { RAISED, structure "inode", fields DinodeCore;
     /// section, inheritance on files, hints on directories.
     BAD_FLAGS: "inode-bad-flags" corrupt flags, "flags that do not go together",
         source "scrub/inode.c:xchk_inode_flags; repair/dinode.c:process_dinode_int; xfs_inode_buf.c:xfs_dinode_verify", since "scrub";
-    /// The filestream allocator works on AGs alone, so its flag has no effect on realtime files. Kernels let it be set;
-    /// scrub calls the inode corrupt.
-    STREAM_REALTIME: "inode-filestream-realtime" warning flags, "realtime file with the filestream flag",
-        source "scrub/inode.c:xchk_inode_flags", since "scrub";
     /// The extent size hint must be there where the flags say so, on files and directories, a multiple of the realtime
     /// extent for realtime files, and not more than half an AG.
     BAD_EXTSIZE: "inode-bad-extsize" corrupt extsize, "extent size hint",
@@ -422,8 +418,11 @@ impl Look<'_, '_> {
         } else if used && bits & (flags::REALTIME | flags::EXTSIZE) != 0 && kind != Kind::Regular {
             "flags of files on files alone"
         } else {
+            if used && bits & flags::RTINHERIT != 0 && !self.bounds.has_realtime {
+                self.raise(rt::rules::INHERIT_WITHOUT_SECTION, "rtinherit flag set", "not set: rblocks is 0");
+            }
             if used && bits & flags::FILESTREAM != 0 && bits & flags::REALTIME != 0 {
-                self.raise(STREAM_REALTIME, "filestream and realtime", "one of them");
+                self.raise(rt::rules::FLAG_FILESTREAM, "filestream and realtime", "one of them");
             }
             return;
         };

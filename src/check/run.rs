@@ -1,9 +1,10 @@
 //! The order of a check, and what comes of it.
 
-use super::context::{Collected, Ctx, Hooks, OWNERS_UNKNOWN, Options};
+use super::context::{Collected, Ctx, Hooks, OWNERS_UNKNOWN, Options, Spot};
 use super::finding::{Class, Finding, Object, RuleInfo};
 use super::inode::{self, Worker};
-use super::{copies, counters, dir, dquot, group, inobt, journal, links, space, tree};
+use super::{copies, counters, dir, dquot, group, inobt, journal, links, rt, space, tree};
+use crate::error::Place;
 use crate::format::Type;
 use crate::units::{AgNumber, Ino};
 use crate::volume::Volume;
@@ -87,6 +88,7 @@ pub fn check(volume: &Volume, options: &Options, hooks: Hooks<'_>) -> Report {
     inodes(&ctx);
     directories(&ctx);
     spaces(&ctx);
+    realtime(&ctx);
     let sector = primary;
     // Counters are those of the primary: the copies have those of mkfs.
     if let Some(primary) = sector.as_ref().filter(|_| damaged.is_some()) {
@@ -187,6 +189,32 @@ fn spaces(ctx: &Ctx<'_>) {
     if ctx.is_lost_unjudged() {
         ctx.raise(OWNERS_UNKNOWN, &ctx.whole(), "blocks without owner", "all owners readable");
     }
+}
+
+/// The realtime section: its rules stand by themselves ([`rt`]). What the steps before have said of single inodes is not
+/// said again, and a damaged inode is no witness.
+fn realtime(ctx: &Ctx<'_>) {
+    if ctx.is_partial() || ctx.is_cancelled() {
+        return;
+    }
+    let mut out = |finding: Finding| {
+        let said = rt::rules::OF_INODES.iter().any(|rule| rule.id == finding.rule.id);
+        if !said && finding.rule.id != rt::rules::FLAG_FILESTREAM.id {
+            ctx.report(finding);
+        }
+    };
+    let damaged = |ino: Ino| ctx.is_damaged(ino);
+    let lsn = |lsn: u64, place: &dyn Fn() -> Place| {
+        ctx.lsn(lsn, || Spot { place: place().field("lsn"), object: Object::Log });
+    };
+    let mut sink = rt::Sink::new(false, &mut out).without_witness(&damaged).with_lsns(&lsn);
+    if ctx.geometry().realtime.is_none() {
+        // What inodes say of a section that is not there was said of them.
+        rt::devices::check(ctx.walk, &mut sink);
+        return;
+    }
+    ctx.begin("realtime section", 0);
+    rt::check(ctx.walk, rt::Depth::Everything, &mut rt::Unobserved, &mut sink);
 }
 
 /// Rules that recovery of a dirty log never puts right: single sectors that are written as a whole, and what never

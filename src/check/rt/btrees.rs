@@ -63,6 +63,8 @@ fn tree(section: &Section<'_>, group: &Group, file: GroupFile, sink: &mut Sink<'
         sink.error(rules::GROUP_FILE, rules::GROUP_FILE, error);
     }
     match tree {
+        // What is wrong with the inode was said: it holds the root.
+        Ok(tree) if sink.is_damaged(tree.inode().ino) => None,
         Ok(tree) => Some(tree),
         Err(error) => {
             let name = format!("rtgroup {} › {}", group.number, file.name());
@@ -248,7 +250,9 @@ pub(super) fn check(
     if section.has_reflink()
         && let Ok(tree) = btrees::open(walk, group.number, GroupFile::Refcount, &mut |_| {})
     {
+        let witness = !sink.is_damaged(tree.inode().ino);
         let (mut shared, mut staging) = (Vec::new(), Vec::new());
+        complete &= witness;
         complete &= btrees::shared(walk, &tree, &mut |_| {}, &mut |found: Found<Shared>| {
             let s = &found.record;
             let (start, blocks) = (group.first_block().saturating_add(s.startblock.get()), s.blockcount.get());
@@ -266,6 +270,7 @@ pub(super) fn check(
     owned.sort_unstable();
     if section.has_rmap()
         && let Ok(tree) = btrees::open(walk, group.number, GroupFile::Rmap, &mut |_| {})
+        && !sink.is_damaged(tree.inode().ino)
     {
         let mut mapped: Vec<Owned> = Vec::new();
         let readable = btrees::mappings(walk, &tree, &mut |_| {}, &mut |found: Found<Mapping>| {
@@ -356,11 +361,18 @@ fn compare_mappings(
     };
     let (mut lacks, mut extra) = (Vec::new(), Vec::new());
     differences(&right, &disk, |one| lacks.push(one), |one| extra.push(one));
+    let sound = |sink: &Sink<'_>, ino: u64| ino >= owner::COW || !sink.is_damaged(Ino(ino));
     for one in lacks.into_iter().filter(|_| tree_complete) {
+        if !sound(sink, one.0) {
+            continue;
+        }
         let place = if one.0 < owner::COW { inode_place(section, one.0) } else { tree.clone() };
         sink.raise(rules::RMAP_LACKS, place, format_args!("no mapping of {}", text(one)), "one");
     }
     for one in extra.into_iter().filter(|_| owners_complete) {
+        if !sound(sink, one.0) {
+            continue;
+        }
         sink.raise(rules::RMAP_EXTRA, tree.clone(), text(one), "no such mapping");
     }
 }

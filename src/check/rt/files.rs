@@ -1,6 +1,7 @@
 //! Inodes that have to do with the realtime section: flags, hints, and the extents of realtime files, each by itself.
 
 use super::{Section, Sink, rules};
+use crate::check::finding::Object;
 use crate::error::{Error, Place};
 use crate::format::bmbt::Extent;
 use crate::format::dinode::{Fork, flags, flags2};
@@ -45,13 +46,15 @@ pub struct Look<'l, 's, 'a> {
     /// The extent before, of the file at hand.
     before: Option<Extent>,
     here: u64,
+    /// Is the inode at hand known to be damaged?
+    damaged: bool,
 }
 
 impl<'l, 's, 'a> Look<'l, 's, 'a> {
     /// Nothing seen yet.
     pub fn new(walk: &'a Walk<'a>, section: Option<&'l Section<'a>>, sink: &'l mut Sink<'s>) -> Self {
         let totals = Totals { complete: true, ..Totals::default() };
-        Self { walk, section, sink, totals, before: None, here: 0 }
+        Self { walk, section, sink, totals, before: None, here: 0, damaged: false }
     }
 
     fn extent_blocks(&self) -> u64 {
@@ -161,7 +164,14 @@ impl<'l, 's, 'a> Look<'l, 's, 'a> {
 
 impl Visitor for Look<'_, '_, '_> {
     fn inode(&mut self, inode: Inode<'_>) {
-        self.flag_rules(inode);
+        self.sink.about(Object::Inode(inode.ino));
+        self.damaged = self.sink.is_damaged(inode.ino);
+        if self.damaged {
+            // It may own realtime blocks, whatever it says it is; directories cannot.
+            self.totals.complete &= inode.kind() == Kind::Directory;
+        } else {
+            self.flag_rules(inode);
+        }
         (self.before, self.here) = (None, 0);
         if is_realtime_file(inode) {
             let t = &mut self.totals;
@@ -172,7 +182,9 @@ impl Visitor for Look<'_, '_, '_> {
     }
 
     fn extent(&mut self, inode: Inode<'_>, extent: &Extent) {
-        self.extent_rules(inode, extent);
+        if !self.damaged {
+            self.extent_rules(inode, extent);
+        }
         let t = &mut self.totals;
         let blocks = u64::from(extent.blockcount);
         t.extents = t.extents.saturating_add(1);

@@ -155,6 +155,9 @@ fn open(section: &Section<'_>, group: &Group, kind: &FileKind, sink: &mut Sink<'
     for error in errors {
         sink.error(rules::GROUP_FILE, kind.unreadable, &error);
     }
+    if sink.is_damaged(block.inode().ino) {
+        return None;
+    }
     inode_rules(section, group, kind, &block, sink);
     let mut errors = Vec::new();
     let file = MetaFile::new(walk, block, &mut |error| errors.push(error));
@@ -289,9 +292,38 @@ fn header_rules(
     if header.blkno != right {
         sink.raise(kind.blkno, place(), header.blkno, right);
     }
+    sink.lsn(header.lsn, place);
     let uuid = section.walk.volume().superblock().metadata_uuid();
     if header.uuid != uuid {
         sink.raise(kind.uuid, place(), header.uuid, uuid);
+    }
+}
+
+/// Words behind the last counter, in the last block.
+fn summary_tail(section: &Section<'_>, name: &str, piece: &Piece<'_>, sink: &mut Sink<'_>) {
+    let Piece::Blocks { first, byte, bytes } = piece else { return };
+    let sizes = &section.sizes;
+    let words = u64::from(sizes.levels).saturating_mul(sizes.bitmap_blocks);
+    let (Some(block), Some(within)) =
+        (words.checked_div(sizes.words_per_block), words.checked_rem(sizes.words_per_block))
+    else {
+        return;
+    };
+    // The last block is full, or it is not here.
+    let Some(skipped) = block.checked_sub(*first).filter(|_| within > 0) else { return };
+    let size = section.walk.geometry().block_size();
+    let header = u64::try_from(rtbitmap::first_word(section.walk.context())).unwrap_or(0);
+    let at = skipped.saturating_mul(size);
+    let from = at.saturating_add(header).saturating_add(within.saturating_mul(4));
+    let range = usize::try_from(from).unwrap_or(usize::MAX)..usize::try_from(at.saturating_add(size)).unwrap_or(usize::MAX);
+    let Some(tail) = bytes.get(range) else { return };
+    if let Some(odd) = tail.iter().position(|&b| b != 0) {
+        let word = u64::try_from(odd / 4).unwrap_or(0);
+        let byte = ByteOffset(byte.saturating_add(from).saturating_add(word.saturating_mul(4)));
+        let name = format!("{name} block {block} › suminfo[{}]", within.saturating_add(word));
+        let count = tail.chunks(4).filter(|word| word.iter().any(|&b| b != 0)).count();
+        let found = format!("{count} words that are not zero, from here on");
+        sink.raise(rules::SUMMARY_TAIL, Place::new(Device::Data, byte, 4, name), found, "zeros");
     }
 }
 
@@ -378,6 +410,7 @@ fn bitmaps(
         file.each(walk, 0, section.sizes.summary_blocks, &mut |piece| {
             report.complete &= matches!(piece, Piece::Blocks { .. });
             piece_rules(section, &name, &SUMMARY, file, &piece, sink);
+            summary_tail(section, &name, &piece, sink);
             true
         });
     }

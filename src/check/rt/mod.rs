@@ -17,11 +17,11 @@ pub mod group;
 pub mod rules;
 pub mod space;
 
-use super::finding::{Class, Finding, RuleInfo};
+use super::finding::{Class, Finding, Object, RuleInfo};
 use crate::error::{Error, Place};
 use crate::format::rtbitmap::ByteOrder;
 use crate::geometry::Realtime;
-use crate::units::{Device, RgNumber};
+use crate::units::{Device, Ino, RgNumber};
 use crate::walk::Walk;
 use crate::walk::rt::{self, Sizes};
 use std::collections::BTreeMap;
@@ -38,6 +38,12 @@ const KEPT_PER_RULE: u64 = 200;
 /// Where findings go.
 pub struct Sink<'s> {
     out: &'s mut dyn FnMut(Finding),
+    /// What findings are about from here on.
+    object: Object,
+    /// Is this inode known to be damaged, so that what it says is no witness?
+    damaged: &'s dyn Fn(Ino) -> bool,
+    /// Told the log sequence numbers that are met, and where.
+    lsn: &'s dyn Fn(u64, &dyn Fn() -> Place),
     by_rule: BTreeMap<&'static str, u64>,
     /// Does the log hold changes that were not made yet?
     dirty: bool,
@@ -48,7 +54,35 @@ pub struct Sink<'s> {
 impl<'s> Sink<'s> {
     /// Hands findings on to `out`. With a dirty log one structure may be ahead of another: that is counted, not raised.
     pub fn new(dirty: bool, out: &'s mut dyn FnMut(Finding)) -> Self {
-        Self { out, by_rule: BTreeMap::new(), dirty, explained: 0 }
+        Self { out, object: Object::FileSystem, damaged: &|_| false, lsn: &|_, _| {}, by_rule: BTreeMap::new(), dirty, explained: 0 }
+    }
+
+    /// The same, and inodes that `damaged` names are no witnesses: nothing is said of them again, and nothing is
+    /// compared with them.
+    #[must_use]
+    pub fn without_witness(self, damaged: &'s dyn Fn(Ino) -> bool) -> Self {
+        Self { damaged, ..self }
+    }
+
+    /// The same, and `lsn` is told the log sequence numbers of blocks.
+    #[must_use]
+    pub fn with_lsns(self, lsn: &'s dyn Fn(u64, &dyn Fn() -> Place)) -> Self {
+        Self { lsn, ..self }
+    }
+
+    /// A log sequence number was met.
+    pub fn lsn(&self, lsn: u64, place: &dyn Fn() -> Place) {
+        (self.lsn)(lsn, place);
+    }
+
+    /// What findings are about from here on.
+    pub fn about(&mut self, object: Object) {
+        self.object = object;
+    }
+
+    /// Is this inode known to be damaged?
+    pub fn is_damaged(&self, ino: Ino) -> bool {
+        (self.damaged)(ino)
     }
 
     /// Raises a rule.
@@ -61,7 +95,7 @@ impl<'s> Sink<'s> {
         *count = count.saturating_add(1);
         if *count <= KEPT_PER_RULE {
             let place = if place.field.is_none() { place.field(rule.field) } else { place };
-            (self.out)(Finding::new(rule, place, found, expected));
+            (self.out)(Finding::new(rule, place, found, expected).about(self.object));
         }
     }
 
@@ -256,6 +290,7 @@ pub struct Report {
 /// Memory: 4 MiB, and with [`Depth::Everything`] 40 bytes for each extent of a realtime file, up to 2 million, the
 /// records of one realtime group, and what a walk over inodes takes.
 pub fn check(walk: &Walk<'_>, depth: Depth, observer: &mut dyn Observer, sink: &mut Sink<'_>) -> Option<Report> {
+    sink.about(Object::Realtime(RgNumber(0)));
     devices::check(walk, sink);
     let Some(section) = Section::new(walk) else {
         if depth == Depth::Everything {
@@ -266,6 +301,7 @@ pub fn check(walk: &Walk<'_>, depth: Depth, observer: &mut dyn Observer, sink: &
     let mut totals = Totals { complete: true, ..Totals::default() };
     let mut absent = 0u32;
     for group in section.groups() {
+        sink.about(Object::Realtime(group.number));
         let report = group::check(&section, &group, observer, sink);
         totals.add(&report);
         observer.group(&report);
@@ -276,6 +312,7 @@ pub fn check(walk: &Walk<'_>, depth: Depth, observer: &mut dyn Observer, sink: &
             break;
         }
     }
+    sink.about(Object::FileSystem);
     totals.check(&section, sink);
     let files = (depth == Depth::Everything).then(|| space::check(&section, observer, sink));
     Some(Report { order: section.order, sizes: section.sizes, totals, files })

@@ -52,9 +52,10 @@ raised! { BITMAP, structure "rtbitmap";
     /// The block belongs to another file system.
     BITMAP_UUID: "rtbitmap-bad-uuid" corrupt "uuid", "bitmap block of another file system",
         source "xfs_rtbitmap.c:xfs_rtbuf_verify", since "6.13";
-    /// Bits behind the last extent are set. They stand for nothing and are never looked at; mkfs leaves them clear.
-    BITMAP_TAIL: "rtbitmap-tail-bits" warning "rtwords", "bits are set behind the last realtime extent",
-        source "none: the kernel ignores them", since "none";
+    /// Bits behind the last extent are set. The allocator never looks at them, but growing the section would take them for
+    /// free extents. mkfs and kernels leave them clear; xfs_repair clears them.
+    BITMAP_TAIL: "rtbitmap-tail-bits" xcorrupt "rtwords", "bits are set behind the last realtime extent",
+        source "xfs_repair rt.c:check_rtbitmap", since "none";
     /// The superblock and the bitmap count different free extents: df is wrong, and writing may fail with ENOSPC too
     /// early or too late. xfs_repair recounts; kernels since 5.19 do so after a crash.
     FREE_COUNT: "rtbitmap-free-count" xcorrupt "frextents", "free realtime extents: superblock and bitmap differ",
@@ -121,6 +122,9 @@ raised! { SUMMARY, structure "rtsummary";
     /// the summary.
     SUMMARY_LEVELS: "rtsummary-too-few-levels" corrupt "suminfo", "free run is longer than the summary has levels for",
         source "xfs_rtbitmap.c:xfs_rtfind_forw", since "6.8";
+    /// Words behind the last counter of the summary are not zero. Nothing reads them until the section grows.
+    SUMMARY_TAIL: "rtsummary-tail-words" xcorrupt "suminfo", "words are set behind the last counter of the summary",
+        source "xfs_repair rt.c:check_rtsummary", since "none";
     /// Bitmap or summary are not wholly readable, so they were not compared.
     SUMMARY_NOT_COMPARED: "rtsummary-not-compared" xfailed "suminfo", "summary and bitmap were not compared",
         source "scrub/rtsummary.c:xchk_rtsummary", since "scrub";
@@ -280,3 +284,19 @@ raised! { DEVICE, structure "rtdev";
 
 /// All of them.
 pub const ALL: [&[RuleInfo]; 8] = [BITMAP, SUMMARY, FILE, GROUP, RMAP, REFCOUNT, SUPER, DEVICE];
+
+/// Rules about single inodes that [`check`](crate::check::check) has under other names, for inodes of every kind: only a
+/// look at the realtime section alone raises these.
+pub const OF_INODES: [&RuleInfo; 11] = [
+    FLAG_WITHOUT_SECTION,
+    FLAG_NOT_REGULAR,
+    INHERIT_NOT_DIRECTORY,
+    EXTSIZE,
+    COWEXTSIZE,
+    SHARED_FLAG,
+    EMPTY,
+    OUTSIDE,
+    ORDER,
+    UNREADABLE,
+    DAMAGED,
+];

@@ -4,7 +4,9 @@
 
 use super::files::{Look, Totals, inode_place};
 use super::{Observer, Section, Sink, btrees, rules};
+use crate::check::finding::Object;
 use crate::format::rmapbt::owner;
+use crate::units::Ino;
 use crate::walk::metadir::GroupFile;
 use crate::walk::rt::bitmap::{Pass, Run, scan};
 use crate::walk::rt::files::{MOST, Nothing, Owned, window};
@@ -190,9 +192,11 @@ pub fn check(section: &Section<'_>, observer: &mut dyn Observer, sink: &mut Sink
     let mut look = Look::new(walk, Some(section), sink);
     let mut part = window(walk, 0, MOST, &mut look);
     let mut totals = look.totals;
+    part.complete &= totals.complete;
     let mut lost = 0u64;
     loop {
         for group in section.groups() {
+            sink.about(Object::Realtime(group.number));
             let range = group.range();
             if range.end <= part.range.start || range.start >= part.range.end {
                 continue;
@@ -207,6 +211,7 @@ pub fn check(section: &Section<'_>, observer: &mut dyn Observer, sink: &mut Sink
             break;
         }
         part = window(walk, part.range.end, MOST, &mut Nothing);
+        part.complete &= totals.complete;
     }
     if lost > 0 && !totals.complete && section.has_bitmap() {
         let place = section.place(0, 1, "realtime section");
@@ -288,6 +293,18 @@ fn raise(section: &Section<'_>, group: &Group, fault: &Fault<'_>, sink: &mut Sin
         if last > first { format!("extents {first} to {last}{of}") } else { format!("extent {first}{of}") }
     };
     let place = |start: u64, end: u64| section.place(start, end.saturating_sub(start), extents(start, end));
+    let file = |one: &Owned| (one.ino < owner::COW).then_some(Ino(one.ino));
+    // A damaged inode is no witness: its extents may be what is wrong.
+    let owners = match fault {
+        Fault::FreeButUsed { owner, .. } => [Some(*owner), None],
+        Fault::Partial { owner, .. } => [*owner, None],
+        Fault::Twice { first, second } => [Some(*first), Some(*second)],
+        Fault::UsedButUnowned { .. } => [None, None],
+    };
+    if owners.into_iter().flatten().filter_map(file).any(|ino| sink.is_damaged(ino)) {
+        return;
+    }
+    sink.about(Object::Realtime(group.number));
     match fault {
         Fault::FreeButUsed { start, end, owner } => {
             let found = format!("{} free", extents(*start, *end));
@@ -305,6 +322,9 @@ fn raise(section: &Section<'_>, group: &Group, fault: &Fault<'_>, sink: &mut Sin
             let found = format!("blocks {start} to {} of {}", end.saturating_sub(1), extents(*start, *end));
             let right =
                 owner.map_or("an owner".to_owned(), |one| format!("owned as the rest is, by {}", owner_name(one)));
+            if let Some(ino) = owner.and_then(file) {
+                sink.about(Object::Inode(ino));
+            }
             let at = owner
                 .filter(|one| one.ino < owner::COW)
                 .map_or_else(|| place(*start, *end), |one| inode_place(section, one.ino));
@@ -313,6 +333,9 @@ fn raise(section: &Section<'_>, group: &Group, fault: &Fault<'_>, sink: &mut Sin
         Fault::Twice { first, second } => {
             let (start, end) = (second.start, second.end().min(first.end()).max(second.start.saturating_add(1)));
             let found = format!("{}: {} and {}", extents(start, end), owner_name(first), owner_name(second));
+            if let Some(ino) = file(second) {
+                sink.about(Object::Inode(ino));
+            }
             let at = if second.ino < owner::COW { inode_place(section, second.ino) } else { place(start, end) };
             sink.raise(rules::DOUBLY_USED, at, found, "one owner");
         }
