@@ -11,10 +11,10 @@ use super::raised;
 use crate::error::{Error, Place};
 use crate::format::Context;
 use crate::geometry::Geometry;
-use crate::units::{AgNumber, FsBlock, Ino};
+use crate::units::{AgNumber, ByteOffset, FsBlock, Ino};
 use crate::volume::Volume;
 use crate::walk::Walk;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -118,6 +118,9 @@ impl Spot {
 /// Findings of one rule that are kept; the rest is counted.
 const KEPT_PER_RULE: u64 = 200;
 
+/// Findings of one rule about one object that are kept; the rest is folded under the last of them.
+const KEPT_PER_OBJECT: u64 = 5;
+
 /// What was found so far.
 #[derive(Debug, Default)]
 pub(super) struct Collected {
@@ -129,6 +132,10 @@ pub(super) struct Collected {
     pub by_class: BTreeMap<Class, u64>,
     /// Observations that recovery of the log may explain.
     pub explained: u64,
+    /// Findings that are folded under another one of the same rule and object.
+    pub folded: u64,
+    /// How many of a rule and object were kept, and where the last of them stands. As long as the list of those kept.
+    of_object: HashMap<(&'static str, Object), (u64, usize)>,
     inodes: HashSet<Ino>,
     ags: HashSet<AgNumber>,
 }
@@ -165,6 +172,8 @@ pub struct Ctx<'a> {
     groups: OnceLock<Vec<Group>>,
     unknown: AtomicBool,
     unjudged: AtomicBool,
+    /// Are names followed though damage was found before?
+    following: AtomicBool,
     done: AtomicU64,
 }
 
@@ -190,6 +199,7 @@ impl<'a> Ctx<'a> {
             groups: OnceLock::new(),
             unknown: AtomicBool::new(false),
             unjudged: AtomicBool::new(false),
+            following: AtomicBool::new(false),
             done: AtomicU64::new(0),
         }
     }
@@ -280,12 +290,25 @@ impl<'a> Ctx<'a> {
                 _ => {}
             }
         }
+        let follows = self.following.load(Ordering::Relaxed) && super::run::may_follow(rule);
+        let object = if follows { Object::FileSystem } else { finding.object };
+        if let Some(&(kept, last)) = collected.of_object.get(&(rule.id, object))
+            && kept >= KEPT_PER_OBJECT
+            && let Some(last) = collected.findings.get_mut(last)
+        {
+            last.more = last.more.saturating_add(1);
+            collected.folded = collected.folded.saturating_add(1);
+            return;
+        }
         let count = collected.by_rule.entry(rule.id).or_default();
         *count = count.saturating_add(1);
         let keep = *count <= KEPT_PER_RULE && collected.findings.len() < self.options.max_findings;
         let class = collected.by_class.entry(rule.class).or_default();
         *class = class.saturating_add(1);
         if keep {
+            let at = collected.findings.len();
+            let of_object = collected.of_object.entry((rule.id, object)).or_default();
+            *of_object = (of_object.0.saturating_add(1), at);
             collected.findings.push(finding);
         }
     }
@@ -329,9 +352,20 @@ impl<'a> Ctx<'a> {
         self.raise(NOT_COMPARED, &Spot { place, object: Object::Space(ag) }, damaged, format_args!("{what}"));
     }
 
+    /// Names are followed from here on. Where damage was found before, what is wrong with names most likely follows from
+    /// it, and is folded.
+    pub fn follow_names(&self) {
+        self.following.store(self.any_inode_damaged() || self.is_any_ag_damaged(), Ordering::Relaxed);
+    }
+
     /// Was damage found in this inode?
     pub fn is_damaged(&self, ino: Ino) -> bool {
         lock(&self.collected).inodes.contains(&ino)
+    }
+
+    /// Was damage found in the inode that lies there?
+    pub fn is_damaged_at(&self, byte: ByteOffset) -> bool {
+        lock(&self.collected).inodes.iter().any(|&ino| self.geometry().inode_byte(ino) == Some(byte))
     }
 
     /// Was damage found in any inode?

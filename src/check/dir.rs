@@ -135,7 +135,9 @@ impl Names<'_, '_> {
             }
             Target::Unknown | Target::Damaged => ftype.or(Some(0)),
             Target::Inode { ftype: right, metadata, .. } => {
-                if metadata != self.metadata {
+                // A damaged inode is no witness of the tree that it is in.
+                let ctx = self.ctx;
+                if metadata != self.metadata && !ctx.is_damaged(self.ino) && !ctx.is_damaged(ino) {
                     let right = if self.metadata { "a metadata file" } else { "no metadata file" };
                     self.raise(METADATA, spot(), ino, right);
                 }

@@ -150,6 +150,8 @@ pub struct Finding {
     pub expected: String,
     /// What it is about.
     pub object: Object,
+    /// Further findings of this rule about the same object, which are folded under this one.
+    pub more: u64,
     /// Path of the object in the tree, without leading slash: for inodes, once it was looked up.
     pub object_path: Option<Vec<u8>>,
 }
@@ -158,7 +160,7 @@ impl Finding {
     /// A finding about the file system as a whole.
     pub fn new(rule: &'static RuleInfo, place: Place, found: impl fmt::Display, expected: impl fmt::Display) -> Self {
         let (found, expected) = (found.to_string(), expected.to_string());
-        Self { rule, place, found, expected, object: Object::FileSystem, object_path: None }
+        Self { rule, place, found, expected, object: Object::FileSystem, more: 0, object_path: None }
     }
 
     /// The same, about `object`.

@@ -2,6 +2,7 @@
 
 use super::context::{Ctx, Spot};
 use super::finding::{Object, RuleInfo};
+use crate::error::Error;
 use crate::format::bits;
 use crate::format::checksum::{self, CrcState};
 use crate::format::dinode::Fork;
@@ -12,6 +13,12 @@ use crate::walk::extents::{ForkMap, locate};
 
 /// Bytes of blocks that are read along.
 const AHEAD: u64 = 256 << 10;
+
+/// How often a check reads a block of a fork at most: entries, and once more to compare them with the index.
+const READS: u64 = 4;
+
+/// Blocks that are read beyond what an inode owns or has room for, so that a wrong count hides nothing small.
+const SPARE: u64 = 64;
 
 /// Buffers that are kept from one fork to the next.
 #[derive(Debug, Default)]
@@ -46,6 +53,10 @@ pub struct Reader<'r, 'c> {
     what: &'static str,
     /// Is the budget of steps used up? Then nothing more is read.
     pub exhausted: bool,
+    /// Blocks that were read …
+    read: u64,
+    /// … and may be: no fork has more than the inode says it owns, or has room for.
+    most: u64,
     buffers: &'r mut Buffers,
     /// File block, device block and count of what was read ahead.
     have: (u64, u64, u64),
@@ -61,7 +72,21 @@ impl<'r, 'c> Reader<'r, 'c> {
             Fork::Data => context.dir_block_size.checked_div(context.block_size).unwrap_or(1).max(1),
             Fork::Attr => 1,
         };
-        Self { ctx, ino: inode.ino, map, complete, width, what, exhausted: false, buffers, have: (0, 0, 0) }
+        let room = u64::try_from(inode.size()).unwrap_or(0).checked_div(context.block_size.into()).unwrap_or(0);
+        let most = inode.nblocks().0.max(room).saturating_mul(READS).saturating_add(SPARE);
+        Self {
+            ctx,
+            ino: inode.ino,
+            map,
+            complete,
+            width,
+            what,
+            exhausted: false,
+            read: 0,
+            most,
+            buffers,
+            have: (0, 0, 0),
+        }
     }
 
     /// Bytes of a block.
@@ -103,7 +128,12 @@ impl<'r, 'c> Reader<'r, 'c> {
     pub fn read(&mut self, at: u64) -> Read<'_> {
         let size = self.block_size();
         let width = u64::from(self.width);
-        if let Err(error) = self.ctx.walk.step(width) {
+        self.read = self.read.saturating_add(width);
+        let step = match self.read > self.most {
+            true => Err(Error::Exhausted { steps: self.most }),
+            false => self.ctx.walk.step(width),
+        };
+        if let Err(error) = step {
             if !self.exhausted {
                 self.ctx.unreadable(&error, Object::Inode(self.ino));
             }

@@ -50,6 +50,8 @@ pub struct Summary {
     pub by_rule: BTreeMap<&'static str, u64>,
     /// Observations that were left out, since recovery of the log may explain them.
     pub explained: u64,
+    /// Findings that are folded under another one of the same rule and object; not counted above.
+    pub folded: u64,
     /// Was the run stopped?
     pub cancelled: bool,
     /// Inodes that have space, by the inode btrees.
@@ -153,6 +155,7 @@ const DIRECTORIES: usize = 64;
 
 fn directories(ctx: &Ctx<'_>) {
     const STEP: &str = "directories";
+    ctx.follow_names();
     let all = ctx.names.directories(ctx);
     let total = u64::try_from(all.len()).unwrap_or(0);
     ctx.begin(STEP, total);
@@ -169,6 +172,7 @@ fn directories(ctx: &Ctx<'_>) {
         }
         ctx.advance(STEP, u64::try_from(piece.len()).unwrap_or(0), total);
     });
+    ctx.follow_names();
     tree::check(ctx);
     links::check(ctx, ctx.owners_known() && ctx.names.incomplete().is_empty());
     dquot::check(ctx);
@@ -197,9 +201,15 @@ fn realtime(ctx: &Ctx<'_>) {
     if ctx.is_partial() || ctx.is_cancelled() {
         return;
     }
+    // Where a directory on the way is damaged, its files cannot be found: that was said of the directory.
+    let group_files = rt::group_files(ctx.walk);
+    let way = group_files.into_iter().any(|ino| ctx.is_damaged(ino));
+    let has = |rules: &[&RuleInfo], finding: &Finding| rules.iter().any(|rule| rule.id == finding.rule.id);
     let mut out = |finding: Finding| {
-        let said = rt::rules::OF_INODES.iter().any(|rule| rule.id == finding.rule.id);
-        if !said && finding.rule.id != rt::rules::FLAG_FILESTREAM.id {
+        let said = has(&rt::rules::OF_INODES, &finding)
+            || finding.rule.id == rt::rules::FLAG_FILESTREAM.id
+            || has(&rt::rules::NOT_FOUND, &finding) && (way || ctx.is_damaged_at(finding.place.byte));
+        if !said {
             ctx.report(finding);
         }
     };
@@ -245,10 +255,29 @@ pub(super) fn recovery_may_explain(rule: &RuleInfo) -> bool {
     judged && !stands
 }
 
+/// Rules about names that may be broken only because a directory, or an inode btree, is damaged.
+const FOLLOWS: &[&RuleInfo] = &[
+    dir::NO_INODE,
+    dir::FREE_INODE,
+    tree::DISCONNECTED,
+    tree::TWO_PARENTS,
+    tree::BAD_DOTDOT,
+    tree::NO_POINTER,
+    tree::NO_ENTRY,
+    tree::OTHER_POINTER,
+    links::NLINK,
+    links::ORPHAN,
+];
+
+/// May what this rule says follow from damage elsewhere?
+pub(super) fn may_follow(rule: &RuleInfo) -> bool {
+    FOLLOWS.iter().any(|follows| follows.id == rule.id)
+}
+
 fn finish(ctx: &Ctx<'_>, unjudged: Vec<String>) -> Report {
     let cancelled = ctx.is_cancelled();
     let collected = ctx.take_collected();
-    let Collected { mut findings, by_rule, by_class, explained, .. } = collected;
+    let Collected { mut findings, by_rule, by_class, explained, folded, .. } = collected;
     findings.sort_by(|a, b| (a.place.device, a.place.byte, a.rule.id).cmp(&(b.place.device, b.place.byte, b.rule.id)));
     if !cancelled {
         name(ctx, &mut findings);
@@ -271,6 +300,7 @@ fn finish(ctx: &Ctx<'_>, unjudged: Vec<String>) -> Report {
         by_class,
         by_rule,
         explained,
+        folded,
         cancelled,
         inodes,
         ags: u32::try_from(ctx.groups().len()).unwrap_or(u32::MAX),
@@ -337,6 +367,13 @@ fn repair(findings: &[Finding]) -> Vec<String> {
         steps.insert(match finding.object {
             _ if finding.rule.id == inobt::ZEROED.id => {
                 (7, format!("clear {} and every name that leads there", finding.place.structure))
+            }
+            _ if [links::ORPHAN.id, tree::DISCONNECTED.id].contains(&finding.rule.id) => {
+                (8, "put what has no name into lost+found".to_owned())
+            }
+            _ if finding.rule.id == links::NLINK.id => (8, "set link counts to the number of names".to_owned()),
+            _ if [tree::NO_POINTER.id, tree::NO_ENTRY.id, tree::OTHER_POINTER.id].contains(&finding.rule.id) => {
+                (8, "rebuild parent pointers from the directories".to_owned())
             }
             Object::Superblock(ag) => superblock(ag, finding),
             Object::Ag(ag, Type::Agf | Type::Agfl | Type::Bnobt | Type::Cntbt) | Object::Space(ag) => {

@@ -12,7 +12,7 @@ use super::{agf, raised, rmapbt};
 use crate::error::Place;
 use crate::units::{AgBlock, AgNumber, Device};
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashSet};
+use std::collections::{BinaryHeap, HashMap, HashSet};
 
 raised! { RAISED, structure "space";
     /// The free space btrees call blocks free that something owns. They will be given away, and two owners will write to
@@ -207,15 +207,25 @@ pub fn check(ctx: &Ctx<'_>, group: &Group) {
 
 fn report_conflicts(ctx: &Ctx<'_>, ag: AgNumber, conflicts: &[(Entry, Entry)]) -> HashSet<Owner> {
     let mut contested = HashSet::new();
+    let mut times: HashMap<Owner, u64> = HashMap::new();
     for (a, b) in conflicts {
         contested.extend([a.owner, b.owner]);
+        for owner in [a.owner, b.owner] {
+            let times = times.entry(owner).or_default();
+            *times = times.saturating_add(1);
+        }
     }
+    // Whose fault it is: an inode in which more is wrong, or the one that is in most of them.
+    let blame = |entry: &Entry| {
+        let ino = entry.owner.inode()?;
+        Some((ctx.is_damaged(ino), times.get(&entry.owner).copied().unwrap_or(0), ino))
+    };
     for (a, b) in conflicts.iter().take(SHOWN) {
         let (start, end) = (u64::from(a.start.max(b.start)), a.end().min(b.end()));
         let mut spot = blocks(ctx, ag, start, end);
         let free = [a, b].into_iter().any(|entry| entry.owner == Owner::FREE);
         let user = if a.owner == Owner::FREE { b } else { a };
-        if let Some(ino) = user.owner.inode().or(b.owner.inode()) {
+        if let Some((_, _, ino)) = blame(a).max(blame(b)) {
             spot.object = Object::Inode(ino);
         }
         if free {

@@ -129,6 +129,7 @@ fn print_json(session: &mut Session, args: &CheckArgs, report: &Report) {
         summary.by_rule.iter().map(|(rule, count)| ((*rule).to_owned(), (*count).into())).collect();
     object.insert("by_rule".into(), rules.into());
     object.insert("shown".into(), report.findings.len().into());
+    object.insert("folded".into(), summary.folded.into());
     object.insert("explained_by_log".into(), summary.explained.into());
     object.insert("stopped".into(), summary.cancelled.into());
     object.insert("inodes".into(), summary.inodes.into());

@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 /// One finding: what, where, which value.
 pub fn finding(finding: &Finding) -> String {
-    let Finding { rule, place, found, expected, object, object_path } = finding;
+    let Finding { rule, place, found, expected, object, more, object_path } = finding;
     let mut out = format!("{}[{}]: {}\n", rule.class, rule.id, rule.summary);
     let _ = writeln!(out, "    where     {} (byte {} of the {} device)", finding.path(), place.byte, place.device);
     let _ = writeln!(out, "    found     {}", escaped(found.as_bytes()));
@@ -21,12 +21,15 @@ pub fn finding(finding: &Finding) -> String {
             }
         }
     }
+    if *more > 0 {
+        let _ = writeln!(out, "    and {more} more of this kind");
+    }
     out
 }
 
 /// The summary: verdict first, then figures, then what a repair would have to do.
 pub fn summary(report: &Report, bytes: u64) -> String {
-    let Summary { verdict, findings, by_class, explained, cancelled, inodes, ags, unjudged, repair, .. } =
+    let Summary { verdict, findings, by_class, explained, folded, cancelled, inodes, ags, unjudged, repair, .. } =
         &report.summary;
     let mut out = String::new();
     let looked = format!("{ags} AGs, {inodes} inodes, {} of data section", size(bytes));
@@ -52,6 +55,9 @@ pub fn summary(report: &Report, bytes: u64) -> String {
     let shown = u64::try_from(report.findings.len()).unwrap_or(u64::MAX);
     if shown < *findings {
         let _ = writeln!(out, "    {} of them not shown (--max-findings)", findings.saturating_sub(shown));
+    }
+    if *folded > 0 {
+        let _ = writeln!(out, "    {folded} more of the same kinds, folded above");
     }
     if *explained > 0 {
         let _ = writeln!(out, "    {explained} observations left out, which recovery of the log may explain");

@@ -65,6 +65,9 @@ pub fn finding(finding: &Finding) -> Map<String, Json> {
     if let Some(path) = &finding.object_path {
         put_bytes(&mut object, "object_path", path);
     }
+    if finding.more > 0 {
+        object.insert("more".into(), finding.more.into());
+    }
     object
 }
 

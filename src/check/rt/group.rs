@@ -315,7 +315,8 @@ fn summary_tail(section: &Section<'_>, name: &str, piece: &Piece<'_>, sink: &mut
     let header = u64::try_from(rtbitmap::first_word(section.walk.context())).unwrap_or(0);
     let at = skipped.saturating_mul(size);
     let from = at.saturating_add(header).saturating_add(within.saturating_mul(4));
-    let range = usize::try_from(from).unwrap_or(usize::MAX)..usize::try_from(at.saturating_add(size)).unwrap_or(usize::MAX);
+    let range =
+        usize::try_from(from).unwrap_or(usize::MAX)..usize::try_from(at.saturating_add(size)).unwrap_or(usize::MAX);
     let Some(tail) = bytes.get(range) else { return };
     if let Some(odd) = tail.iter().position(|&b| b != 0) {
         let word = u64::try_from(odd / 4).unwrap_or(0);

@@ -23,6 +23,7 @@ use crate::format::rtbitmap::ByteOrder;
 use crate::geometry::Realtime;
 use crate::units::{Device, Ino, RgNumber};
 use crate::walk::Walk;
+use crate::walk::metadir;
 use crate::walk::rt::{self, Sizes};
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -54,7 +55,15 @@ pub struct Sink<'s> {
 impl<'s> Sink<'s> {
     /// Hands findings on to `out`. With a dirty log one structure may be ahead of another: that is counted, not raised.
     pub fn new(dirty: bool, out: &'s mut dyn FnMut(Finding)) -> Self {
-        Self { out, object: Object::FileSystem, damaged: &|_| false, lsn: &|_, _| {}, by_rule: BTreeMap::new(), dirty, explained: 0 }
+        Self {
+            out,
+            object: Object::FileSystem,
+            damaged: &|_| false,
+            lsn: &|_, _| {},
+            by_rule: BTreeMap::new(),
+            dirty,
+            explained: 0,
+        }
     }
 
     /// The same, and inodes that `damaged` names are no witnesses: nothing is said of them again, and nothing is
@@ -213,6 +222,12 @@ impl<'a> Section<'a> {
         let (device, byte) = at.unwrap_or((self.rt.device, crate::units::ByteOffset(0)));
         Place::new(device, byte, blocks.saturating_mul(geometry.block_size()), name)
     }
+}
+
+/// The directories on the way to the files of groups, as far as they can be found.
+pub fn group_files(walk: &Walk<'_>) -> Vec<Ino> {
+    let groups = metadir::open(walk, "rtgroups", &mut |_| {}).ok().map(|block| block.inode().ino);
+    metadir::root(walk).into_iter().chain(groups).collect()
 }
 
 /// Free and used over the whole section.

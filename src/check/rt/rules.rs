@@ -300,3 +300,7 @@ pub const OF_INODES: [&RuleInfo; 11] = [
     UNREADABLE,
     DAMAGED,
 ];
+
+/// Rules about files of the section that cannot be found or used: what follows where a directory on the way to them, or
+/// their inode, is damaged.
+pub const NOT_FOUND: [&RuleInfo; 3] = [BITMAP_INODE, SUMMARY_INODE, GROUP_FILE];
