@@ -64,13 +64,21 @@ fn a_dirty_log_is_no_damage() {
 
 /// Cases from the field: the image, the findings that are damage, and a place that one of them must name.
 const CASES: &[(&str, &[&str], &str)] = &[
+    ("c01-first-sector-zeroed", &["sb-unusable"], "sb 0.magicnum"),
+    ("c04-lv-reduced", &["sb-device-too-short"], "sb 0.dblocks"),
+    ("c10-swidth-zero", &["sb-stripe-impossible"], "sb 3.width"),
     ("c13-agf-overcount", &["agf-freeblks-beyond-length"], "agf 3.freeblks"),
     ("c16-lsn-ahead", &["log-lsn-ahead"], "lsn"),
     ("c17-agf-agi-agfl-crc", &["agf-bad-crc", "agfl-bad-crc", "agi-bad-crc"], "agf 2.crc"),
+    ("c18-nextents-mismatch", &["inode-nextents-mismatch"], "inode 131.nextents"),
     ("c25-external-log-wrong-uuid", &["log-of-another-fs"], "log block"),
     ("c26-primary-shrunk", &["sb-primary-differs"], "sb 0.agcount"),
+    ("c30-needsrepair", &["sb-needs-repair"], "sb 0.features_incompat"),
     ("c31-dalign-bit-no-unit", &["sb-dalign-without-unit"], "sb 0.versionnum"),
     ("c33-runt-rt", &["sb-rextents-mismatch"], "sb 0.rextents"),
+    ("c34-rtflag-without-rtdev", &["rtfile-without-section"], "inode 131.core.realtime"),
+    ("c44-log-h_size-huge", &["log-record-damaged"], "log block 69.h_size"),
+    ("c44-log-h_size-huge", &["log-record-damaged"], "log block 133.h_len"),
     ("c45-sb-absurd-shifts", &["sb-unusable"], "sb 0.magicnum"),
     ("c51-inode-cluster-zeroed", &["inobt-inode-block-zeroed"], "inodes 152 to 159 (fsblock 19)"),
 ];

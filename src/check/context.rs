@@ -291,7 +291,12 @@ impl<'a> Ctx<'a> {
             }
         }
         let follows = self.following.load(Ordering::Relaxed) && super::run::may_follow(rule);
-        let object = if follows { Object::FileSystem } else { finding.object };
+        let object = match finding.object {
+            _ if follows => Object::FileSystem,
+            // What is wrong in all copies was written by one program at one time.
+            Object::Superblock(_) => Object::Superblock(AgNumber(0)),
+            object => object,
+        };
         if let Some(&(kept, last)) = collected.of_object.get(&(rule.id, object))
             && kept >= KEPT_PER_OBJECT
             && let Some(last) = collected.findings.get_mut(last)
@@ -349,7 +354,8 @@ impl<'a> Ctx<'a> {
     pub fn not_compared(&self, ag: AgNumber, damaged: &str, what: &str) {
         let spot = super::group::header_spot(self, ag, crate::volume::AgHeader::Superblock);
         let place = Place { structure: format!("AG {ag}"), ..spot.place };
-        self.raise(NOT_COMPARED, &Spot { place, object: Object::Space(ag) }, damaged, format_args!("{what}"));
+        let found = format_args!("damage in {damaged}");
+        self.raise(NOT_COMPARED, &Spot { place, object: Object::Space(ag) }, found, format_args!("{what}, compared"));
     }
 
     /// Names are followed from here on. Where damage was found before, what is wrong with names most likely follows from

@@ -30,10 +30,21 @@ raised! { RULES, structure "sb";
     /// A copy differs in a field that the kernel changes only in the primary (stripe, label, quota inodes …). Harmless.
     COPY_OLD: "sb-copy-old" preen "field", "copy is older than the primary",
         source "scrub/agheader.c:xchk_superblock", since "scrub";
+    /// The device ends before the file system does: a volume was made smaller, or an image was cut. Kernels do not mount
+    /// it. Do not repair: make the device as long as it was first, and what was cut off may come back.
+    DEVICE_SHORT: "sb-device-too-short" xcorrupt "dblocks", "device is shorter than the file system",
+        source "xfs_mount.c:xfs_check_sizes; repair/phase1.c", since "2.6";
+    /// An upgrade or repair of this file system was not finished, and left a mark. Kernels do not mount it until xfs_repair
+    /// has run (7.x: only with ro,norecovery).
+    NEEDS_REPAIR: "sb-needs-repair" xcorrupt "features_incompat", "marked as needing repair",
+        source "xfs_super.c:xfs_fs_fill_super; repair/phase2.c", since "5.11";
     /// The rest of the sector behind the last field is zero. Newer kernels would read it as fields.
     GARBAGE: "sb-garbage" xcorrupt "bytes", "garbage behind the last field",
         source "scrub/agheader.c:xchk_superblock; repair/agheader.c:secondary_sb_whack", since "scrub";
 }
+
+/// Incompatible feature bit: xfs_repair has to run first (`XFS_SB_FEAT_INCOMPAT_NEEDSREPAIR`).
+const NEEDSREPAIR: u32 = 0x10;
 
 /// A superblock sector, decoded.
 #[derive(Clone, Debug)]
@@ -214,6 +225,16 @@ fn place(ag: AgNumber, length: u64) -> Place {
 /// it can be believed.
 pub fn check_primary(ctx: &Ctx<'_>, primary: &Sector) -> Option<Vec<&'static str>> {
     let spot = header_spot(ctx, AgNumber(0), AgHeader::Superblock);
+    if let Some(short) = ctx.volume().shortfall() {
+        let place = spot.place.field("dblocks");
+        let found = format!("{} of {} bytes, up to within AG {}", short.present, short.needed, short.first_cut);
+        let short = Finding::new(DEVICE_SHORT, place, found, format_args!("{} bytes", short.needed));
+        ctx.report(short.about(Object::FileSystem));
+    }
+    if ctx.context().features.incompat & NEEDSREPAIR != 0 {
+        let found = format!("{:#x}", ctx.context().features.incompat);
+        ctx.raise(NEEDS_REPAIR, &spot, found, format_args!("{NEEDSREPAIR:#x} not set"));
+    }
     if let Origin::Copy { reason, .. } | Origin::Inferred { reason, .. } = ctx.volume().origin() {
         ctx.raise(UNUSABLE, &spot, reason, "a superblock");
         return None;

@@ -54,8 +54,7 @@ raised! { RAISED, structure "inode", fields DinodeCore;
     /// Zeros must stand beside the extent counts: before large counts came, or behind them.
     BAD_PADDING: "inode-bad-padding" corrupt nextents, "padding of the extent counts is not zero",
         source "xfs_inode_buf.c:xfs_dinode_verify_nrext64; repair/dinode.c:process_dinode_int", since "5.19";
-    /// Flags that do not go with the kind of file, with each other, or with the file system: realtime without a realtime
-    /// section, inheritance on files, hints on directories.
+    /// Flags that do not go with the kind of file, or with each other: inheritance on files, hints on directories.
     BAD_FLAGS: "inode-bad-flags" corrupt flags, "flags that do not go together",
         source "scrub/inode.c:xchk_inode_flags; repair/dinode.c:process_dinode_int; xfs_inode_buf.c:xfs_dinode_verify", since "scrub";
     /// The extent size hint must be there where the flags say so, on files and directories, a multiple of the realtime
@@ -410,7 +409,8 @@ impl Look<'_, '_> {
         let expected = if bits & 0x8000 != 0 {
             "known flags"
         } else if bits & flags::REALTIME != 0 && !self.bounds.has_realtime {
-            "no realtime flag without a realtime section"
+            let found = format_args!("realtime flag set, {} blocks", inode.nblocks());
+            return self.raise(rt::rules::FLAG_WITHOUT_SECTION, found, "no flag: rblocks is 0");
         } else if bits & flags::NEWRTBM != 0 && !self.bounds.may_be_bitmap(inode.ino.0) {
             "newrtbm on the realtime bitmap alone"
         } else if used && bits & dirs != 0 && kind != Kind::Directory {

@@ -1,11 +1,11 @@
 //! The log: what it means for the verdict, and metadata that is ahead of it.
 
 use super::context::{Ctx, LogFacts, Spot};
-use super::finding::Object;
+use super::finding::{Finding, Object};
 use super::raised;
 use crate::error::Place;
 use crate::units::{ByteOffset, Device, LogBlock};
-use crate::volume::Volume;
+use crate::volume::{Origin, Volume};
 use crate::walk::log::{self, Log, State};
 
 raised! { RAISED, structure "log";
@@ -24,6 +24,10 @@ raised! { RAISED, structure "log";
     /// told. Kernels take such a log for empty.
     WIPED: "log-start-wiped" corrupt "h_magicno", "start of the log was wiped",
         source "xfs_log_recover.c:xlog_find_zeroed", since "none";
+    /// Recovery would stop at this record: it is damaged, and not only cut short by a power failure. Kernels refuse the
+    /// mount (ro,norecovery works), and xfs_repair -L would throw all of the log away.
+    RECORD: "log-record-damaged" corrupt "h_crc", "record of the log is damaged: recovery fails",
+        source "xfs_log_recover.c:xlog_valid_rec_header, xlog_recover_process", since "2.6";
     /// Metadata was written with a log sequence number that the log has not reached: the log was zeroed (xfs_repair -L of
     /// old versions), replaced, or metadata comes from elsewhere. Recovery would skip newer changes; kernels from 4.5 on
     /// refuse the structure or the mount. xfs_repair of 4.3 and later moves the log on.
@@ -60,11 +64,61 @@ pub fn check(ctx: &Ctx<'_>, log: &Log) {
         State::Dirty(ends) => {
             let found = format!("log blocks {} to {} wait for recovery", ends.tail, ends.head);
             ctx.raise(DIRTY, &spot(ends.last), found, "an unmount record");
+            records(ctx, log, &spot);
         }
-        State::Unknown(why) => ctx.raise(UNKNOWN, &spot(LogBlock(0)), why, "a log that can be read"),
+        State::Unknown(why) => {
+            if log.area.is_none() && matches!(ctx.volume().origin(), Origin::Inferred { .. }) {
+                // It may lie anywhere in the data section.
+                ctx.owners_unknown();
+            }
+            ctx.raise(UNKNOWN, &spot(LogBlock(0)), why, "a log that can be read");
+        }
         State::Zeroed { traces: Some(block) } => ctx.raise(WIPED, &spot(*block), "zeros before this block", "a record"),
         State::Zeroed { traces: None } | State::Clean { .. } => {}
     }
+}
+
+/// Live records that recovery will not take. A record that was not written whole is usual after a power failure.
+fn records(ctx: &Ctx<'_>, log: &Log, spot: &dyn Fn(LogBlock) -> Spot) {
+    match log::verify(ctx.volume(), log) {
+        Ok(Some(log::Recovery { fails: Some((at, why)), .. })) => {
+            let records = log::Records::live(ctx.volume(), log).into_iter().flatten();
+            let damaged = records.flatten().filter(|record| !record.faults.is_empty());
+            let mut said = false;
+            for record in damaged.take(RECORDS) {
+                said |= record.at == at;
+                for fault in &record.faults {
+                    raise_record(ctx, spot(record.at), fault);
+                }
+            }
+            if !said {
+                raise_record(ctx, spot(at), &why);
+            }
+        }
+        Ok(_) => {}
+        Err(why) => ctx.raise(UNKNOWN, &spot(LogBlock(0)), why, "records that can be read"),
+    }
+}
+
+/// Damaged records that are named at most.
+const RECORDS: usize = 8;
+
+fn raise_record(ctx: &Ctx<'_>, spot: Spot, fault: &log::Fault) {
+    let field = match fault.field {
+        "magicno" => "h_magicno",
+        "cycle" => "h_cycle",
+        "version" => "h_version",
+        "len" => "h_len",
+        "lsn" => "h_lsn",
+        "tail_lsn" => "h_tail_lsn",
+        "prev_block" => "h_prev_block",
+        "num_logops" => "h_num_logops",
+        "fmt" => "h_fmt",
+        "fs_uuid" => "h_fs_uuid",
+        "size" => "h_size",
+        _ => RECORD.field,
+    };
+    ctx.report(Finding::new(RECORD, spot.place.field(field), &fault.found, &fault.expected).about(Object::Log));
 }
 
 /// What was noted while the run went on.

@@ -251,7 +251,7 @@ pub(super) fn recovery_may_explain(rule: &RuleInfo) -> bool {
     let judged =
         matches!(rule.class, Class::Corrupt | Class::XCorrupt | Class::XFailed | Class::Preen | Class::Warning);
     let counters = counters::RAISED.iter().any(|counter| counter.id == rule.id);
-    let stands = STANDING.contains(&rule.id) || rule.structure == "sb" && !counters;
+    let stands = STANDING.contains(&rule.id) || rule.structure == "log" || rule.structure == "sb" && !counters;
     judged && !stands
 }
 
@@ -278,7 +278,19 @@ fn finish(ctx: &Ctx<'_>, unjudged: Vec<String>) -> Report {
     let cancelled = ctx.is_cancelled();
     let collected = ctx.take_collected();
     let Collected { mut findings, by_rule, by_class, explained, folded, .. } = collected;
-    findings.sort_by(|a, b| (a.place.device, a.place.byte, a.rule.id).cmp(&(b.place.device, b.place.byte, b.rule.id)));
+    // Damage first, then what could not be judged because of it, then what is merely odd; each in the order of the disk.
+    findings.sort_by(|a, b| {
+        let key = |finding: &Finding| {
+            let rank = match finding.rule.class {
+                Class::Corrupt | Class::XCorrupt => 0,
+                Class::XFailed => 1,
+                Class::Incomplete => 2,
+                Class::Preen | Class::Warning => 3,
+            };
+            (rank, finding.place.device, finding.place.byte)
+        };
+        key(a).cmp(&key(b)).then_with(|| a.rule.id.cmp(b.rule.id))
+    });
     if !cancelled {
         name(ctx, &mut findings);
     }
@@ -305,7 +317,7 @@ fn finish(ctx: &Ctx<'_>, unjudged: Vec<String>) -> Report {
         inodes,
         ags: u32::try_from(ctx.groups().len()).unwrap_or(u32::MAX),
         unjudged,
-        repair: repair(&findings),
+        repair: repair(ctx.geometry().ag_count, &findings),
     };
     Report { findings, summary }
 }
@@ -329,11 +341,13 @@ fn name(ctx: &Ctx<'_>, findings: &mut [Finding]) {
 }
 
 /// What a repair would have to do about a superblock.
-fn superblock(ag: AgNumber, finding: &Finding) -> (u8, String) {
+fn superblock(ag_count: u32, ag: AgNumber, finding: &Finding) -> (u8, String) {
     let field = finding.place.field.unwrap_or(finding.rule.field);
     let whole =
         ["sb-bad-crc", "sb-bad-magic", copies::UNUSABLE.id, copies::PRIMARY_DIFFERS.id, copies::COPY_DIFFERS.id];
     match (ag.0, whole.contains(&finding.rule.id)) {
+        (0, _) if finding.rule.id == copies::NEEDS_REPAIR.id => (11, "clear the mark once all is sound".to_owned()),
+        (0, true) if ag_count == 1 => (0, "write a new superblock: there is no copy".to_owned()),
         (0, true) => (0, "write the primary superblock from its copies".to_owned()),
         (_, true) => (1, format!("write superblock copy {ag} from the primary")),
         (0, false) if counters::COUNTED.contains(&finding.rule.id) => {
@@ -361,7 +375,7 @@ fn unjudged(ctx: &Ctx<'_>, primary: Option<&copies::Sector>) -> Vec<String> {
 }
 
 /// What a repair would have to do about these findings, in plain words, each once.
-fn repair(findings: &[Finding]) -> Vec<String> {
+fn repair(ag_count: u32, findings: &[Finding]) -> Vec<String> {
     let mut steps: BTreeSet<(u8, String)> = BTreeSet::new();
     for finding in findings.iter().filter(|finding| finding.rule.class.is_damage()) {
         steps.insert(match finding.object {
@@ -375,7 +389,7 @@ fn repair(findings: &[Finding]) -> Vec<String> {
             _ if [tree::NO_POINTER.id, tree::NO_ENTRY.id, tree::OTHER_POINTER.id].contains(&finding.rule.id) => {
                 (8, "rebuild parent pointers from the directories".to_owned())
             }
-            Object::Superblock(ag) => superblock(ag, finding),
+            Object::Superblock(ag) => superblock(ag_count, ag, finding),
             Object::Ag(ag, Type::Agf | Type::Agfl | Type::Bnobt | Type::Cntbt) | Object::Space(ag) => {
                 (2, format!("rebuild the free space btrees and headers of AG {ag}"))
             }
@@ -387,7 +401,16 @@ fn repair(findings: &[Finding]) -> Vec<String> {
             Object::Ag(ag, _) => (6, format!("rebuild the headers of AG {ag}")),
             Object::Inode(ino) => (7, format!("mend or clear inode {ino}")),
             Object::Realtime(group) => (8, format!("rebuild the metadata of realtime group {group}")),
-            Object::Log => (9, "move the log on".to_owned()),
+            Object::Log if finding.rule.id == journal::AHEAD.id => (9, "move the log on".to_owned()),
+            Object::Log if finding.rule.id == journal::FOREIGN.id => {
+                (0, "be kept from doing anything until the right log is found".to_owned())
+            }
+            Object::Log => {
+                (9, "throw the log away (xfs_repair -L), and with it all changes that wait in it".to_owned())
+            }
+            _ if finding.rule.id == copies::DEVICE_SHORT.id => {
+                (0, "wait: make the device as long as the file system first".to_owned())
+            }
             Object::FileSystem => (10, "count the superblock's counters anew".to_owned()),
         });
     }

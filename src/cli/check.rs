@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Checks and reports.
 pub fn run(session: &mut Session, args: &CheckArgs) -> Result<()> {
     let options = options(session, args)?;
+    session.judge();
     let target = target::open(session, &args.target)?;
     let count = target.volume.geometry().ag_count;
     if let Some(ag) = args.ags.iter().find(|ag| **ag >= count) {

@@ -68,6 +68,17 @@ pub struct Session {
     problems: usize,
     /// Does stdout go to a terminal?
     terminal: bool,
+    /// Does the command judge the whole file system? Then its findings say what warnings at opening would.
+    judges: bool,
+}
+
+/// Warnings of which a check makes findings under another name.
+const JUDGED: [&str; 6] =
+    ["device-too-short", "log-behind-metadata", "log-foreign", "log-recovery-fails", "log-start-zeroed", "log-unknown"];
+
+/// Does a check make a finding of what this warning says?
+fn is_judged(id: &str) -> bool {
+    JUDGED.contains(&id) || crate::check::rule(id).is_some()
 }
 
 /// Output is written in pieces of this size, and at once on a terminal.
@@ -87,7 +98,14 @@ impl Session {
             pending: Vec::new(),
             problems: 0,
             terminal: std::io::stdout().is_terminal(),
+            judges: false,
         }
+    }
+
+    /// From here on the findings of a check say what is wrong, and how the run ends; warnings that would say the same are
+    /// left out.
+    pub fn judge(&mut self) {
+        self.judges = true;
     }
 
     /// Takes an outcome into account.
@@ -97,6 +115,9 @@ impl Session {
 
     /// Flags something: on stderr at once, in JSON with the answer.
     pub fn warn(&mut self, id: &'static str, message: impl Into<String>, outcome: Outcome) {
+        if self.judges && is_judged(id) {
+            return;
+        }
         let message = message.into();
         self.outcome(outcome);
         if !self.common.quiet {

@@ -35,7 +35,9 @@ pub fn summary(report: &Report, bytes: u64) -> String {
     let looked = format!("{ags} AGs, {inodes} inodes, {} of data section", size(bytes));
     let _ = match verdict {
         Verdict::Clean => writeln!(out, "clean: nothing wrong ({looked})"),
-        Verdict::Damaged => writeln!(out, "damaged: {findings} findings ({looked})"),
+        Verdict::Damaged => {
+            writeln!(out, "damaged: {findings} finding{} ({looked})", if *findings == 1 { "" } else { "s" })
+        }
         Verdict::DirtyLog => writeln!(
             out,
             "dirty log: the verdict is of the state before recovery ({looked}). Mount and unmount, then check again."

@@ -287,8 +287,7 @@ pub const ALL: [&[RuleInfo]; 8] = [BITMAP, SUMMARY, FILE, GROUP, RMAP, REFCOUNT,
 
 /// Rules about single inodes that [`check`](crate::check::check) has under other names, for inodes of every kind: only a
 /// look at the realtime section alone raises these.
-pub const OF_INODES: [&RuleInfo; 11] = [
-    FLAG_WITHOUT_SECTION,
+pub const OF_INODES: [&RuleInfo; 10] = [
     FLAG_NOT_REGULAR,
     INHERIT_NOT_DIRECTORY,
     EXTSIZE,
