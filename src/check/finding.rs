@@ -101,7 +101,8 @@ impl Mismatch {
         Self { found: found.to_string(), expected: expected.to_string() }
     }
 
-    /// A mismatch unless `right`.
+    /// A mismatch unless `right`. Rules of records are asked millions of times: give them `format_args!`, which makes
+    /// text only where something is wrong.
     pub fn unless(right: bool, found: impl fmt::Display, expected: impl fmt::Display) -> Option<Self> {
         (!right).then(|| Self::new(found, expected))
     }

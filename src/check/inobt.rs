@@ -89,7 +89,7 @@ rules! { structure "inobt", subject Subject, fields InobtRec;
             let last = s.chunk.startino.0.checked_add(INODES_PER_CHUNK - 1);
             let within = s.inodes.contains(&s.chunk.startino.0) && last.is_some_and(|last| s.inodes.contains(&last));
             let bound = s.inodes.end.saturating_sub(1);
-            Mismatch::unless(within, s.chunk.startino, format!("64 inodes from {} to {bound}", s.inodes.start))
+            Mismatch::unless(within, s.chunk.startino, format_args!("64 inodes from {} to {bound}", s.inodes.start))
         };
     /// Chunks begin at multiples of the alignment that the superblock gives (inoalignmt), and of a block.
     "inobt-chunk-misaligned" corrupt startino, "inode chunk is not aligned",
@@ -98,7 +98,7 @@ rules! { structure "inobt", subject Subject, fields InobtRec;
             let within_block = s.layout.per_block.min(INODES_PER_CHUNK);
             let start = s.chunk.startino.0;
             let unit = if s.layout.align_blocks > 1 { s.layout.align } else { within_block };
-            Mismatch::unless(start.checked_rem(unit) == Some(0), start, format!("a multiple of {unit}"))
+            Mismatch::unless(start.checked_rem(unit) == Some(0), start, format_args!("a multiple of {unit}"))
         };
     /// A chunk has space for 4 to 64 inodes, and for those that the hole mask leaves.
     "inobt-bad-count" corrupt freecount, "number of inodes does not fit the hole mask",
@@ -106,15 +106,15 @@ rules! { structure "inobt", subject Subject, fields InobtRec;
         since "4.18",
         |s| {
             let right = s.space();
-            let found = format!("count {}, holemask {:#x}", s.chunk.count, s.chunk.holemask);
-            Mismatch::unless(u32::from(s.chunk.count) == right && right > 0, found, format!("count {right}"))
+            let fits = u32::from(s.chunk.count) == right && right > 0;
+            Mismatch::unless(fits, format_args!("count {}, holemask {:#x}", s.chunk.count, s.chunk.holemask), format_args!("count {right}"))
         };
     /// Inodes without space are marked as free in the mask, so that nobody takes them for files.
     "inobt-hole-in-use" corrupt free, "inode without space is marked as in use",
         source "scrub/ialloc.c:xchk_iallocbt_rec; repair/scan.c:import_single_ino_chunk", since "scrub",
         |s| {
             let holes = holes(&s.chunk);
-            Mismatch::unless(s.chunk.free & holes == holes, format!("{:#x}", s.chunk.free), format!("with {holes:#x}"))
+            Mismatch::unless(s.chunk.free & holes == holes, format_args!("{:#x}", s.chunk.free), format_args!("with {holes:#x}"))
         };
     /// The number of free inodes is that of the bits in the mask.
     "inobt-bad-freecount" corrupt freecount, "number of free inodes does not fit the mask",

@@ -29,7 +29,7 @@ rules! { structure "refcntbt", subject Subject, fields RefcountRec;
             let (start, length) = (s.shared.startblock, s.shared.blockcount);
             let end = start.get().saturating_add(length.get());
             let right = start.0 >= s.first && length.0 > 0 && end <= u64::from(s.length);
-            Mismatch::unless(right, format!("[{start},{length}]"), format!("blocks {} to {}", s.first, s.length.saturating_sub(1)))
+            Mismatch::unless(right, format_args!("[{start},{length}]"), format_args!("blocks {} to {}", s.first, s.length.saturating_sub(1)))
         };
     /// Extents that only one file has are not in this btree, except those that stage a copy on write, which have
     /// refcount 1.

@@ -39,7 +39,7 @@ rules! { structure "rmapbt", subject Subject, fields RmapRec;
             let end = start.get().saturating_add(length.get());
             let headers = s.mapping.owner == owner::FS && start.0 == 0 && length.0 == s.first;
             let right = headers || start.0 >= s.first && length.0 > 0 && end <= u64::from(s.length);
-            Mismatch::unless(right, format!("[{start},{length}]"), format!("blocks {} to {}", s.first, s.length.saturating_sub(1)))
+            Mismatch::unless(right, format_args!("[{start},{length}]"), format_args!("blocks {} to {}", s.first, s.length.saturating_sub(1)))
         };
     /// The owner is an inode that can exist, or one of the special owners.
     "rmapbt-bad-owner" corrupt owner, "owner cannot exist",
@@ -55,7 +55,7 @@ rules! { structure "rmapbt", subject Subject, fields RmapRec;
             let tree = offset.bmbt_block() && (offset.unwritten() || offset.blocks() != 0);
             let attr = offset.attr_fork() && offset.unwritten();
             let wrong = special || tree || attr || offset.unused() != 0;
-            Mismatch::unless(!wrong, format!("{:#x}, owner {}", offset.0, s.mapping.owner.cast_signed()), "flags that fit")
+            Mismatch::unless(!wrong, format_args!("{:#x}, owner {}", offset.0, s.mapping.owner.cast_signed()), "flags that fit")
         };
 }
 
