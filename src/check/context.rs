@@ -115,6 +115,19 @@ impl Spot {
     }
 }
 
+/// Where tables keep what they know of an inode: a table for each AG, with 64 places for each chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InodeSlot {
+    /// Place of the AG in [`Ctx::groups`].
+    pub group: usize,
+    /// Place in the table of the AG.
+    pub index: usize,
+    /// Does the inode btree give it space?
+    pub has_space: bool,
+    /// Does the inode btree say that it is in use?
+    pub in_use: bool,
+}
+
 /// Findings of one rule that are kept; the rest is counted.
 const KEPT_PER_RULE: u64 = 200;
 
@@ -254,8 +267,30 @@ impl<'a> Ctx<'a> {
 
     /// What was learnt of an AG.
     pub fn group(&self, ag: AgNumber) -> Option<&Group> {
+        self.group_at(ag).map(|(_, group)| group)
+    }
+
+    /// The same, with its place in [`Ctx::groups`]: its number, where all AGs are looked at.
+    fn group_at(&self, ag: AgNumber) -> Option<(usize, &Group)> {
         let groups = self.groups();
-        groups.get(groups.binary_search_by_key(&ag, |group| group.ag).ok()?)
+        let number = usize::try_from(ag.0).ok()?;
+        match groups.get(number) {
+            Some(group) if group.ag == ag => Some((number, group)),
+            _ => {
+                let at = groups.binary_search_by_key(&ag, |group| group.ag).ok()?;
+                Some((at, groups.get(at)?))
+            }
+        }
+    }
+
+    /// Where tables with a place for each inode have that of `ino`; `None` where no chunk holds it.
+    pub fn slot(&self, ino: Ino) -> Option<InodeSlot> {
+        let (ag, agino) = self.geometry().split_inode(ino)?;
+        let (at, group) = self.group_at(ag)?;
+        let (chunk, within) = group.chunks.find(agino.0)?;
+        let index = chunk.checked_mul(64)?.checked_add(usize::try_from(within).ok()?)?;
+        let chunk = group.chunks.get(chunk)?;
+        Some(InodeSlot { group: at, index, has_space: chunk.has_space(within), in_use: chunk.in_use(within) })
     }
 
     pub(super) fn set_groups(&self, groups: Vec<Group>) {

@@ -1,9 +1,10 @@
 //! One AG: its headers, the btrees they head, and what is learnt from them for later.
 //!
-//! Memory: 24 bytes for each chunk of 64 inodes, 16 for each shared extent, until the end of the run; free extents while
+//! Memory: 32 bytes for each chunk of 64 inodes, 16 for each shared extent, until the end of the run; free extents while
 //! the AG is looked at.
 
 use super::btree::{Scanned, header_blocks};
+use super::chunks::Chunks;
 use super::context::{Ctx, Spot};
 use super::finding::{Mismatch, Object, RuleInfo};
 use super::owners::Owner;
@@ -66,8 +67,8 @@ pub struct Group {
     pub inodes: u64,
     /// Free inodes, by the inobt.
     pub free_inodes: u64,
-    /// Inode chunks, in order, each once: those whose place can be.
-    pub chunks: Vec<Chunk>,
+    /// Inode chunks: those whose place can be.
+    pub chunks: Chunks,
     /// Shared extents, in order.
     pub shared: Vec<Shared>,
 }
@@ -96,7 +97,7 @@ impl Group {
             free_list: None,
             inodes: 0,
             free_inodes: 0,
-            chunks: Vec::new(),
+            chunks: Chunks::default(),
             shared: Vec::new(),
         }
     }
@@ -126,9 +127,7 @@ impl Group {
 
     /// The chunk that holds an inode of this AG.
     pub fn chunk_of(&self, agino: u32) -> Option<&Chunk> {
-        let after = self.chunks.partition_point(|chunk| chunk.startino.0 <= agino);
-        let chunk = self.chunks.get(after.checked_sub(1)?)?;
-        (agino.checked_sub(chunk.startino.0)? < 64).then_some(chunk)
+        self.chunks.find(agino).and_then(|(at, _)| self.chunks.get(at))
     }
 }
 

@@ -2,6 +2,7 @@
 //! (scrub/ialloc.c), `scan_single_ino_chunk` (xfs_repair).
 
 use super::btree::{of_ag, scan};
+use super::chunks::Chunks;
 use super::context::Ctx;
 use super::finding::Mismatch;
 use super::group::Group;
@@ -175,9 +176,8 @@ pub fn check(ctx: &Ctx<'_>, group: &mut Group, agi: &Agi, owners: &mut Local<'_>
     if !group.inobt.is_witness() {
         ctx.owners_unknown();
     }
-    chunks.sort_unstable_by_key(|chunk| chunk.startino);
-    chunks.dedup_by_key(|chunk| chunk.startino);
-    for chunk in &chunks {
+    let chunks = Chunks::new(chunks);
+    for chunk in chunks.iter() {
         let space = INODES_PER_CHUNK.saturating_sub(chunk.holemask.count_ones().saturating_mul(INODES_PER_HOLE));
         group.inodes = group.inodes.saturating_add(u64::from(space));
         group.free_inodes = group.free_inodes.saturating_add(u64::from(chunk.freecount));

@@ -13,7 +13,7 @@ use super::raised;
 use crate::error::Error;
 use crate::format::dinode::{DinodeCore, mode};
 use crate::format::dinode_view::Kind;
-use crate::units::{AgIno, AgNumber, Ino};
+use crate::units::{AgIno, Ino};
 use crate::walk::Inode;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -36,7 +36,6 @@ raised! { RAISED, structure "inode", fields DinodeCore;
 /// Entries less links, for the inodes of an AG: 64 numbers for each chunk.
 #[derive(Debug)]
 struct Table {
-    ag: AgNumber,
     balance: Vec<AtomicU32>,
 }
 
@@ -51,7 +50,6 @@ impl Links {
     /// Makes room, once the inode btrees are known.
     pub fn begin(&self, groups: &[Group]) {
         let table = |group: &Group| Table {
-            ag: group.ag,
             balance: (0..group.chunks.len().saturating_mul(64)).map(|_| AtomicU32::new(0)).collect(),
         };
         // OK: called once per run; a second call would change nothing.
@@ -59,13 +57,8 @@ impl Links {
     }
 
     fn find(&self, ctx: &Ctx<'_>, ino: Ino) -> Option<&AtomicU32> {
-        let (ag, agino) = ctx.geometry().split_inode(ino)?;
-        let tables = self.tables.get()?;
-        let table = tables.get(tables.binary_search_by_key(&ag, |table| table.ag).ok()?)?;
-        let chunks = &ctx.group(ag)?.chunks;
-        let at = chunks.partition_point(|chunk| chunk.startino.0 <= agino.0).checked_sub(1)?;
-        let within = agino.0.checked_sub(chunks.get(at)?.startino.0).filter(|&within| within < 64)?;
-        table.balance.get(at.checked_mul(64)?.checked_add(usize::try_from(within).ok()?)?)
+        let slot = ctx.slot(ino)?;
+        self.tables.get()?.get(slot.group)?.balance.get(slot.index)
     }
 
     /// An entry names an inode: `.` and `..` too.
@@ -104,13 +97,13 @@ pub fn check(ctx: &Ctx<'_>, complete: bool) {
     if !links.counted.load(Ordering::Relaxed) || ctx.is_partial() || ctx.is_cancelled() {
         return;
     }
-    for table in links.tables.get().map_or(&[][..], Vec::as_slice) {
-        let chunks = ctx.group(table.ag).map_or(&[][..], |group| group.chunks.as_slice());
-        for (chunk, balances) in chunks.iter().zip(table.balance.chunks(64)) {
+    let tables = links.tables.get().map_or(&[][..], Vec::as_slice);
+    for (group, table) in ctx.groups().iter().zip(tables) {
+        for (chunk, balances) in group.chunks.iter().zip(table.balance.chunks(64)) {
             for (i, balance) in (0u32..).zip(balances) {
                 let balance = balance.load(Ordering::Relaxed).cast_signed();
                 let agino = chunk.startino.0.checked_add(i).map(AgIno);
-                let ino = agino.and_then(|agino| ctx.geometry().join_inode(table.ag, agino));
+                let ino = agino.and_then(|agino| ctx.geometry().join_inode(group.ag, agino));
                 if balance != 0
                     && (balance > 0 || complete)
                     && let Some(ino) = ino

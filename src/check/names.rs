@@ -6,7 +6,7 @@
 use super::context::Ctx;
 use super::group::Group;
 use crate::format::dinode_view::Kind;
-use crate::units::{AgNumber, Ino};
+use crate::units::Ino;
 use crate::walk::Inode;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -45,10 +45,9 @@ pub enum Target {
     },
 }
 
-/// The inodes of an AG, 64 for each chunk.
+/// The inodes of an AG, 64 for each chunk; see [`InodeSlot`](super::context::InodeSlot).
 #[derive(Debug)]
 struct Table {
-    ag: AgNumber,
     kinds: Vec<AtomicU8>,
     /// Entries minus parent pointers, each as a number that stands for it.
     balance: Vec<AtomicU64>,
@@ -87,7 +86,6 @@ impl Names {
         let tables = groups.iter().map(|group| {
             let n = group.chunks.len().saturating_mul(64);
             Table {
-                ag: group.ag,
                 kinds: (0..n).map(|_| AtomicU8::new(0)).collect(),
                 balance: (0..if parents { n } else { 0 }).map(|_| AtomicU64::new(0)).collect(),
             }
@@ -96,24 +94,10 @@ impl Names {
         let _ = self.tables.set(tables.collect());
     }
 
-    fn table(&self, ag: AgNumber) -> Option<&Table> {
-        let tables = self.tables.get()?;
-        tables.get(tables.binary_search_by_key(&ag, |table| table.ag).ok()?)
-    }
-
     /// Table and place of an inode, and whether the inode btree says that it has space and is in use.
     fn find(&self, ctx: &Ctx<'_>, ino: Ino) -> Option<(&Table, usize, bool)> {
-        let (ag, agino) = ctx.geometry().split_inode(ino)?;
-        let group = ctx.group(ag)?;
-        let after = group.chunks.partition_point(|chunk| chunk.startino.0 <= agino.0);
-        let at = after.checked_sub(1)?;
-        let chunk = group.chunks.get(at)?;
-        let within = agino.0.checked_sub(chunk.startino.0).filter(|&within| within < 64)?;
-        if !chunk.has_space(within) {
-            return None;
-        }
-        let index = at.saturating_mul(64).saturating_add(usize::try_from(within).unwrap_or(0));
-        Some((self.table(ag)?, index, chunk.in_use(within)))
+        let slot = ctx.slot(ino).filter(|slot| slot.has_space)?;
+        Some((self.tables.get()?.get(slot.group)?, slot.index, slot.in_use))
     }
 
     /// Notes what an inode is, or that it is damaged.
@@ -202,7 +186,8 @@ impl Names {
     }
 
     fn numbers<'a>(&'a self, ctx: &'a Ctx<'_>) -> impl Iterator<Item = (Ino, &'a Table, usize)> {
-        ctx.groups().iter().filter_map(|group| Some((group, self.table(group.ag)?))).flat_map(move |(group, table)| {
+        let tables = self.tables.get().map_or(&[][..], Vec::as_slice);
+        ctx.groups().iter().zip(tables).flat_map(move |(group, table)| {
             group.chunks.iter().enumerate().flat_map(move |(at, chunk)| {
                 (0u32..64).filter_map(move |i| {
                     let agino = crate::units::AgIno(chunk.startino.0.checked_add(i)?);
