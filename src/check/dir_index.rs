@@ -3,7 +3,7 @@
 //!
 //! `xfs_dir3_block_verify`, `xfs_dir3_leaf_check_int` (xfs_dir2_leaf.c), `scrub/dir.c`; `check_dir2_*` and `longform_dir2_check_*` (xfs_repair, phase6.c).
 //!
-//! Memory: 16 bytes for each entry of the directory at hand, up to [`MOST`] of them.
+//! Memory: 20 bytes for each entry of the directory at hand, up to [`MOST`] of them.
 
 use super::context::Spot;
 use super::da::{self, Bounds, FRAME};
@@ -64,6 +64,8 @@ pub(super) const NAMED: usize = 8;
 #[derive(Debug, Default)]
 pub struct Index {
     names: Vec<u64>,
+    /// A print of each name: those of one name are equal.
+    prints: Vec<u32>,
     index: Vec<u64>,
     sums: (u64, u64),
     counts: (u64, u64),
@@ -84,17 +86,37 @@ fn address_of(pair: u64) -> u64 {
 impl Index {
     fn begin(&mut self) {
         self.names.clear();
+        self.prints.clear();
         self.index.clear();
         self.longest.clear();
         (self.sums, self.counts, self.last, self.disorder) = ((0, 0), (0, 0), 0, None);
     }
 
-    fn name(&mut self, pair: u64) {
+    fn name(&mut self, pair: u64, print: u32) {
         self.sums.0 = self.sums.0.wrapping_add(mix(pair));
         self.counts.0 += 1;
         if self.names.len() < MOST {
             self.names.push(pair);
+            self.prints.push(print);
         }
+    }
+
+    /// The print of the name at an address; the names were added in the order of their addresses.
+    fn print(&self, address: u64) -> Option<u32> {
+        let at = self.names.binary_search_by_key(&address, |pair| address_of(*pair)).ok()?;
+        self.prints.get(at).copied()
+    }
+
+    /// May two of these index entries stand for one name?
+    fn may_be_twice(&self, group: &[u64]) -> bool {
+        let mut prints: Vec<u32> = Vec::with_capacity(group.len());
+        for &pair in group {
+            match self.print(address_of(pair)) {
+                Some(print) if prints.len() < 64 && !prints.contains(&print) => prints.push(print),
+                _ => return true,
+            }
+        }
+        false
     }
 
     /// An index entry, in order. True for a stale one.
@@ -118,6 +140,19 @@ impl Index {
     fn agrees(&self) -> bool {
         self.sums.0 == self.sums.1 && self.counts.0 == self.counts.1
     }
+}
+
+/// A number that is the same for two names that are one to the file system, and seldom for others.
+fn print_of(fold: bool, name: &[u8]) -> u32 {
+    let mut print = u64::try_from(name.len()).unwrap_or(0);
+    for part in name.chunks(8) {
+        let mut word = [0u8; 8];
+        for (to, &byte) in word.iter_mut().zip(part) {
+            *to = if fold { hash::fold_case(byte) } else { byte };
+        }
+        print = mix(print ^ u64::from_le_bytes(word));
+    }
+    u32::try_from(print >> 32).unwrap_or(0)
 }
 
 /// What kind of directory it is, by its extents (`xfs_dir2_format`).
@@ -268,7 +303,8 @@ fn one_block(
         let part = || spot().part(format_args!("offset {:#x}", entry.offset));
         let address = base.saturating_add(u64::try_from(entry.offset).unwrap_or(0) >> 3);
         let address = u32::try_from(address).unwrap_or(u32::MAX);
-        index.name(pack(hash::entry_hash(context, entry.name), address));
+        let print = print_of(context.features.has_ascii_ci(), entry.name);
+        index.name(pack(hash::entry_hash(context, entry.name), address), print);
         if entry.offset == dots {
             dotdot_at = Some(entry.offset.saturating_add(16));
             if entry.name == b"." {
@@ -407,7 +443,9 @@ fn node<'c>(
 /// Names that stand twice: neighbours in the index have the same hash.
 fn twice(names: &Names<'_, '_>, reader: &mut Reader<'_, '_>, index: &Index) {
     let same = |a: &u64, b: &u64| a >> 32 == b >> 32;
-    for group in index.index.chunk_by(same).filter(|group| group.len() > 1) {
+    let groups = index.index.chunk_by(same).filter(|group| group.len() > 1);
+    // Reading the names again would take longer than all the rest: only where their prints do not tell them apart.
+    for group in groups.filter(|group| index.may_be_twice(group)) {
         let mut seen: Vec<Vec<u8>> = Vec::new();
         // A longer run of one hash is made, not met; comparing all of it would take its square.
         for &pair in group.iter().take(1000) {
