@@ -18,7 +18,7 @@ const KEPT: usize = 512;
 const LARGE: usize = 1 << 20;
 /// Requests of this size, well below that of a piece, are scattered blocks: those that the system has in memory are taken
 /// as they are, since a whole piece would only be copied in vain.
-const BLOCKS: std::ops::RangeInclusive<usize> = 4096..=16384;
+const BLOCKS: (usize, usize) = (4096, 16384);
 
 /// What was asked of the device, for `--io-stats`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,6 +38,8 @@ pub struct IoStats {
 #[derive(Debug, Default)]
 struct State {
     most: usize,
+    /// Longest request that is taken as the system has it in memory.
+    as_is: usize,
     pieces: HashMap<u64, (u64, Arc<[u8]>)>,
     clock: u64,
     stats: IoStats,
@@ -53,12 +55,14 @@ pub struct Cached<S> {
 impl<S: Source> Cached<S> {
     /// Puts the cache on top of `inner`.
     pub fn new(inner: S) -> Self {
-        Self { inner, state: Mutex::new(State { most: KEPT, ..State::default() }) }
+        Self { inner, state: Mutex::new(State { most: KEPT, as_is: BLOCKS.1, ..State::default() }) }
     }
 
-    /// Keeps at most so many pieces of 64 KiB from now on: for runs that read nearly everything once.
+    /// Keeps at most so many pieces of 64 KiB from now on: for runs that read nearly everything once. What the system
+    /// has in memory is then taken as it is, however long, since a piece that nobody wants again is a copy in vain.
     pub fn keep_at_most(&self, pieces: usize) {
-        self.lock().most = pieces.max(2);
+        let mut state = self.lock();
+        (state.most, state.as_is) = (pieces.max(2), LARGE);
     }
 
     /// What was read so far.
@@ -97,11 +101,11 @@ impl<S: Source> Cached<S> {
 
     /// Bytes that the system has in memory, and that were not read before.
     fn fetch_cached(&self, pieces: std::ops::RangeInclusive<u64>, offset: ByteOffset, buf: &mut [u8]) -> bool {
-        if !BLOCKS.contains(&buf.len()) {
+        if buf.len() < BLOCKS.0 {
             return false;
         }
         if let state = self.lock()
-            && pieces.clone().any(|piece| state.pieces.contains_key(&piece))
+            && (buf.len() > state.as_is || pieces.clone().any(|piece| state.pieces.contains_key(&piece)))
         {
             return false;
         }
