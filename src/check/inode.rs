@@ -82,6 +82,12 @@ impl<'c> Worker<'c> {
         }
     }
 
+    /// Hands over the owners that were gathered.
+    pub fn flush(&mut self) {
+        self.owners.flush();
+        self.rt_owners.flush();
+    }
+
     /// An inode as a spot.
     pub fn spot(&self, inode: Inode<'_>) -> Spot {
         Spot { place: inode.place(self.ctx.volume()), object: Object::Inode(inode.ino) }

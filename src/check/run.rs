@@ -130,21 +130,24 @@ fn inodes(ctx: &Ctx<'_>) {
     ctx.begin(STEP, total);
     let pieces: Vec<_> =
         ctx.groups().iter().flat_map(|group| group.chunks.chunks(PIECE).map(move |piece| (group.ag, piece))).collect();
-    parallel::over(pieces, ctx.options.threads, |(ag, piece)| {
+    let begin = || (Worker::new(ctx), Vec::new());
+    parallel::over_with(pieces, ctx.options.threads, begin, |(worker, buffer), (ag, piece)| {
         if ctx.is_cancelled() {
             return;
         }
-        let mut worker = Worker::new(ctx);
-        let mut chunks = Chunks::of_records(ctx.walk, ag, piece.iter().copied());
+        let mut chunks = Chunks::of_records(ctx.walk, ag, piece.iter().copied(), std::mem::take(buffer));
         while let Some(chunk) = chunks.next_chunk() {
             match chunk {
-                Ok(chunk) => inode::chunk(&mut worker, &chunk),
+                Ok(chunk) => inode::chunk(worker, &chunk),
                 Err(error) => {
                     ctx.owners_unknown();
                     ctx.unreadable(&error, Object::Ag(ag, Type::Inobt));
                 }
             }
         }
+        *buffer = chunks.into_buffer();
+        // What is joined must not hang on which thread looks at which piece.
+        worker.flush();
         let done = u64::try_from(piece.len()).unwrap_or(0).saturating_mul(64);
         ctx.advance(STEP, done, total);
     });
@@ -159,11 +162,11 @@ fn directories(ctx: &Ctx<'_>) {
     let all = ctx.names.directories(ctx);
     let total = u64::try_from(all.len()).unwrap_or(0);
     ctx.begin(STEP, total);
-    parallel::over(all.chunks(DIRECTORIES).collect(), ctx.options.threads, |piece| {
-        let mut worker = dir::Worker::new(ctx);
+    let begin = || dir::Worker::new(ctx);
+    parallel::over_with(all.chunks(DIRECTORIES).collect(), ctx.options.threads, begin, |worker, piece| {
         for &ino in piece.iter().take_while(|_| !ctx.is_cancelled()) {
             match ctx.walk.inode(ino) {
-                Ok(inode) => dir::check(&mut worker, inode.inode()),
+                Ok(inode) => dir::check(worker, inode.inode()),
                 Err(error) => {
                     ctx.names.names_unknown(ino);
                     ctx.unreadable(&error, Object::Inode(ino));

@@ -107,9 +107,15 @@ pub fn chunks<'a>(walk: &'a Walk<'a>, ag: AgNumber) -> Chunks<'a> {
 }
 
 impl<'a> Chunks<'a> {
-    /// The chunks of these records, for a caller that has read the inode btree already.
-    pub fn of_records(walk: &'a Walk<'a>, ag: AgNumber, records: impl Iterator<Item = Record>) -> Self {
-        let (errors, buffer) = (Vec::new(), Vec::new());
+    /// The chunks of these records, for a caller that has read the inode btree already. `buffer` is what
+    /// [`Chunks::into_buffer`] gave before, or empty.
+    pub fn of_records(
+        walk: &'a Walk<'a>,
+        ag: AgNumber,
+        records: impl Iterator<Item = Record>,
+        buffer: Vec<u8>,
+    ) -> Self {
+        let errors = Vec::new();
         let records = records.collect();
         Self {
             walk,
@@ -122,6 +128,11 @@ impl<'a> Chunks<'a> {
             buffered: 0..0,
             current: None,
         }
+    }
+
+    /// The memory that chunks were read into, to be used again.
+    pub fn into_buffer(self) -> Vec<u8> {
+        self.buffer
     }
 
     /// The next chunk, or what is wrong with one or with a block of the inode btree. `None` at the end.

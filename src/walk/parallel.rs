@@ -13,15 +13,26 @@ pub fn default_threads() -> usize {
 
 /// Does `work` for every item on up to `threads` threads. The results come in the order of the items.
 pub fn over<I: Send, T: Send>(items: Vec<I>, threads: usize, work: impl Fn(I) -> T + Sync) -> Vec<T> {
+    over_with(items, threads, || (), |(), item| work(item))
+}
+
+/// The same, with something that each thread makes for itself and keeps from one item to the next: buffers.
+pub fn over_with<I: Send, S, T: Send>(
+    items: Vec<I>,
+    threads: usize,
+    begin: impl Fn() -> S + Sync,
+    work: impl Fn(&mut S, I) -> T + Sync,
+) -> Vec<T> {
     if threads <= 1 {
-        return items.into_iter().map(work).collect();
+        let mut kept = begin();
+        return items.into_iter().map(|item| work(&mut kept, item)).collect();
     }
     let left = Mutex::new(items.into_iter().enumerate());
     let take = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
     let run = || {
-        let mut done = Vec::new();
+        let (mut kept, mut done) = (begin(), Vec::new());
         while let Some((at, item)) = take() {
-            done.push((at, work(item)));
+            done.push((at, work(&mut kept, item)));
         }
         done
     };
