@@ -203,7 +203,7 @@ fn parent(ctx: &Ctx<'_>, inode: Inode<'_>, attribute: &Attribute<'_>, spot: &dyn
     if is_nowhere(ctx, parent) {
         return bad(format!("inode {parent}"), "a directory");
     }
-    ctx.names.balance(ctx, inode.ino, names::entry_number(parent, generation, name), true);
+    ctx.names.balance(ctx.slot(inode.ino), names::entry_number(parent, generation, name), true);
 }
 
 /// Can there be no directory of this number?

@@ -5,7 +5,7 @@
 //! `xfs_dir2_sf_verify` (xfs_dir2_sf.c), `scrub/dir.c`, `scrub/parent.c`; `process_dir2` (xfs_repair, dir2.c),
 //! `shortform_dir2_entry_check`, `longform_dir2_entry_check` (phase6.c).
 
-use super::context::{Ctx, Spot};
+use super::context::{Ctx, InodeSlot, Spot};
 use super::dir_index::{self, Index};
 use super::finding::RuleInfo;
 use super::fork::{self, Buffers};
@@ -90,6 +90,7 @@ impl Drop for Worker<'_> {
 pub(super) struct Names<'w, 'c> {
     pub ctx: &'c Ctx<'c>,
     pub ino: Ino,
+    slot: Option<InodeSlot>,
     generation: u32,
     metadata: bool,
     parents: bool,
@@ -119,12 +120,12 @@ impl Names<'_, '_> {
     }
 
     /// Looks at what an entry leads to. False: nowhere, as was reported.
-    fn leads(&self, ino: Ino, ftype: Option<u8>, spot: &dyn Fn() -> Spot) -> Option<u8> {
+    fn leads(&self, (ino, slot): (Ino, Option<InodeSlot>), ftype: Option<u8>, spot: &dyn Fn() -> Spot) -> Option<u8> {
         if is_internal(self.ctx, ino) {
             self.raise(NO_INODE, spot(), ino, "an inode that may have a name");
             return None;
         }
-        match self.ctx.names.target(self.ctx, ino) {
+        match self.ctx.names.target_at(self.ctx, ino, slot) {
             Target::Absent => {
                 self.raise(NO_INODE, spot(), ino, "an inode");
                 None
@@ -175,15 +176,15 @@ impl Names<'_, '_> {
             self.raise(DOTS_AGAIN, spot(), shown(name), "another name");
             return;
         }
-        let Some(kind) = self.leads(ino, ftype, spot) else { return };
-        let names = &self.ctx.names;
-        names.link(self.ctx, ino);
+        let slot = self.ctx.slot(ino);
+        let Some(kind) = self.leads((ino, slot), ftype, spot) else { return };
+        self.ctx.links.entry(slot);
         if kind == 2 {
-            names.link(self.ctx, self.ino);
+            self.ctx.links.entry(self.slot);
             self.entries.push((ino, self.ino));
         }
         if self.parents {
-            names.balance(self.ctx, ino, names::entry_number(self.ino, self.generation, name), false);
+            self.ctx.names.balance(slot, names::entry_number(self.ino, self.generation, name), false);
         }
     }
 }
@@ -194,13 +195,15 @@ pub fn check(worker: &mut Worker<'_>, inode: Inode<'_>) {
     let sb = ctx.volume().superblock();
     let features = ctx.context().features;
     let metadata = inode.metatype().is_some();
-    ctx.names.link(ctx, inode.ino);
+    let slot = ctx.slot(inode.ino);
+    ctx.links.entry(slot);
     if inode.ino == sb.rootino || (features.has_metadir() && inode.ino == sb.metadirino) {
-        ctx.names.link(ctx, inode.ino);
+        ctx.links.entry(slot);
     }
     let mut names = Names {
         ctx,
         ino: inode.ino,
+        slot,
         generation: inode.generation(),
         metadata,
         parents: features.has_parent(),

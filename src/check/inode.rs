@@ -4,7 +4,7 @@
 //! [`check`] is called once for every inode that has space, from several threads; what a thread keeps is in its
 //! [`Worker`].
 
-use super::context::{Ctx, Spot};
+use super::context::{Ctx, InodeSlot, Spot};
 use super::dinode::{self, Bounds};
 use super::finding::{Object, RuleInfo};
 use super::fork::Buffers;
@@ -15,6 +15,7 @@ use crate::format::checksum::CrcState;
 use crate::format::dinode::{CRC_OFFSET, DinodeCore};
 use crate::format::dinode_view::Kind;
 use crate::format::{bits, on_disk::Uuid};
+use crate::units::{AgIno, Ino};
 use crate::walk::Inode;
 use crate::walk::inodes::{Chunk, Slot};
 
@@ -58,6 +59,8 @@ pub struct Worker<'c> {
     buffers: Buffers,
     quota: dquot::Local<'c>,
     uuid: Uuid,
+    /// First inode of the chunk at hand, with its slot: those of the others follow.
+    chunk: Option<(Ino, InodeSlot)>,
 }
 
 impl<'c> Worker<'c> {
@@ -79,7 +82,28 @@ impl<'c> Worker<'c> {
             buffers: Buffers::default(),
             quota: dquot::Local::new(ctx),
             uuid,
+            chunk: None,
         }
+    }
+
+    /// Begins a chunk. Where another begins within it, each inode is looked for alone.
+    fn begin(&mut self, chunk: &Chunk<'_>) {
+        let geometry = self.ctx.geometry();
+        let ino = |agino: u32| geometry.join_inode(chunk.ag, AgIno(agino));
+        let slot = |agino: Option<u32>| agino.and_then(ino).and_then(|ino| self.ctx.slot(ino));
+        let first = chunk.record.startino.0;
+        let (slots, last) = (slot(Some(first)), slot(first.checked_add(63)));
+        let whole = slots
+            .zip(last)
+            .filter(|(slot, last)| slot.group == last.group && slot.index.checked_add(63) == Some(last.index));
+        self.chunk = ino(first).zip(whole.map(|(slot, _)| slot));
+    }
+
+    /// The slot of an inode of the chunk at hand, which has space.
+    fn slot(&self, inode: Inode<'_>, in_use: bool) -> Option<InodeSlot> {
+        let Some((first, slot)) = self.chunk else { return self.ctx.slot(inode.ino) };
+        let within = inode.ino.0.checked_sub(first.0).and_then(|n| usize::try_from(n).ok())?;
+        Some(InodeSlot { index: slot.index.checked_add(within)?, has_space: true, in_use, ..slot })
     }
 
     /// Hands over the owners that were gathered.
@@ -112,6 +136,7 @@ pub fn chunk(worker: &mut Worker<'_>, chunk: &Chunk<'_>) {
     if none {
         return;
     }
+    worker.begin(chunk);
     let mut wrong = Wrong { doubtful: is_doubtful(ctx, chunk), ..Wrong::default() };
     for slot in chunk.inodes() {
         if zeroed >> index(worker, chunk, &slot) & 1 == 0 {
@@ -202,9 +227,10 @@ fn report_zeroed(worker: &Worker<'_>, first: Inode<'_>, count: u32) {
 /// One inode, in use or free. `wrong` gathers what the chunk's record says wrongly.
 pub fn check(worker: &mut Worker<'_>, slot: Slot<'_>, wrong: &mut Wrong) {
     let inode = slot.inode;
+    let place = worker.slot(inode, slot.in_use);
     let sound = is_sound(worker, inode);
     if !sound {
-        worker.ctx.names.note(worker.ctx, inode, false);
+        worker.ctx.names.note(place, inode, false);
         worker.quota.unknown();
         if slot.in_use {
             worker.ctx.owners_unknown();
@@ -217,22 +243,22 @@ pub fn check(worker: &mut Worker<'_>, slot: Slot<'_>, wrong: &mut Wrong) {
     }
     // An inode whose record is wrong owns its blocks all the same.
     if !free {
-        used(worker, inode);
+        used(worker, inode, place);
         return;
     }
-    worker.ctx.names.note(worker.ctx, inode, true);
+    worker.ctx.names.note(place, inode, true);
     if !slot.in_use {
         dinode::check(worker, inode);
     }
 }
 
 /// An inode that is in use, and one.
-fn used(worker: &mut Worker<'_>, inode: Inode<'_>) {
+fn used(worker: &mut Worker<'_>, inode: Inode<'_>, place: Option<InodeSlot>) {
     let ctx = worker.ctx;
     let named = !ctx.context().features.has_metadir() && metafile::is_metafile(ctx, inode);
-    ctx.links.note(ctx, inode, named);
+    ctx.links.note(place, inode, named);
     let core = dinode::check(worker, inode);
-    ctx.names.note(ctx, inode, core.forks);
+    ctx.names.note(place, inode, core.forks);
     if !core.forks {
         ctx.owners_unknown();
         worker.quota.unknown();

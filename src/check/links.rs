@@ -6,7 +6,7 @@
 //!
 //! Memory: 4 bytes for each inode with space.
 
-use super::context::{Ctx, Spot};
+use super::context::{Ctx, InodeSlot, Spot};
 use super::finding::Object;
 use super::group::Group;
 use super::raised;
@@ -56,26 +56,26 @@ impl Links {
         let _ = self.tables.set(groups.iter().map(table).collect());
     }
 
-    fn find(&self, ctx: &Ctx<'_>, ino: Ino) -> Option<&AtomicU32> {
-        let slot = ctx.slot(ino)?;
+    fn find(&self, slot: Option<InodeSlot>) -> Option<&AtomicU32> {
+        let slot = slot?;
         self.tables.get()?.get(slot.group)?.balance.get(slot.index)
     }
 
     /// An entry names an inode: `.` and `..` too.
-    pub fn entry(&self, ctx: &Ctx<'_>, ino: Ino) {
+    pub fn entry(&self, slot: Option<InodeSlot>) {
         if !self.counted.load(Ordering::Relaxed) {
             self.counted.store(true, Ordering::Relaxed);
         }
-        if let Some(balance) = self.find(ctx, ino) {
+        if let Some(balance) = self.find(slot) {
             balance.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     /// An inode in use says how many links it has. `named`: the superblock names it, which counts as one.
-    pub fn note(&self, ctx: &Ctx<'_>, inode: Inode<'_>, named: bool) {
+    pub fn note(&self, slot: Option<InodeSlot>, inode: Inode<'_>, named: bool) {
         let links = inode.nlink().wrapping_sub(u32::from(named));
         if links != 0
-            && let Some(balance) = self.find(ctx, inode.ino)
+            && let Some(balance) = self.find(slot)
         {
             balance.fetch_sub(links, Ordering::Relaxed);
         }

@@ -3,10 +3,10 @@
 //!
 //! Memory: 1 byte for each inode with space, 8 more where there are parent pointers; 32 for each directory.
 
-use super::context::Ctx;
+use super::context::{Ctx, InodeSlot};
 use super::group::Group;
 use crate::format::dinode_view::Kind;
-use crate::units::Ino;
+use crate::units::{AgNumber, Ino};
 use crate::walk::Inode;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -45,7 +45,7 @@ pub enum Target {
     },
 }
 
-/// The inodes of an AG, 64 for each chunk; see [`InodeSlot`](super::context::InodeSlot).
+/// The inodes of an AG, 64 for each chunk; see [`InodeSlot`].
 #[derive(Debug)]
 struct Table {
     kinds: Vec<AtomicU8>,
@@ -94,15 +94,15 @@ impl Names {
         let _ = self.tables.set(tables.collect());
     }
 
-    /// Table and place of an inode, and whether the inode btree says that it has space and is in use.
-    fn find(&self, ctx: &Ctx<'_>, ino: Ino) -> Option<(&Table, usize, bool)> {
-        let slot = ctx.slot(ino).filter(|slot| slot.has_space)?;
-        Some((self.tables.get()?.get(slot.group)?, slot.index, slot.in_use))
+    /// Table and place of an inode, where the inode btree says that it has space.
+    fn find(&self, slot: Option<InodeSlot>) -> Option<(&Table, usize)> {
+        let slot = slot.filter(|slot| slot.has_space)?;
+        Some((self.tables.get()?.get(slot.group)?, slot.index))
     }
 
     /// Notes what an inode is, or that it is damaged.
-    pub fn note(&self, ctx: &Ctx<'_>, inode: Inode<'_>, sound: bool) {
-        let Some((table, index, _)) = self.find(ctx, inode.ino) else { return };
+    pub fn note(&self, slot: Option<InodeSlot>, inode: Inode<'_>, sound: bool) {
+        let Some((table, index)) = self.find(slot) else { return };
         let what = if !sound || (inode.mode() != 0 && inode.kind() == Kind::Unknown) {
             DAMAGED
         } else if inode.mode() == 0 {
@@ -119,7 +119,7 @@ impl Names {
 
     /// Notes that not all parent pointers of an inode are known.
     pub fn parents_unknown(&self, ctx: &Ctx<'_>, ino: Ino) {
-        if let Some((table, index, _)) = self.find(ctx, ino)
+        if let Some((table, index)) = self.find(ctx.slot(ino))
             && let Some(kind) = table.kinds.get(index)
         {
             kind.fetch_or(PARENTS_UNKNOWN, Ordering::Relaxed);
@@ -138,15 +138,19 @@ impl Names {
 
     /// What a number leads to.
     pub fn target(&self, ctx: &Ctx<'_>, ino: Ino) -> Target {
-        let Some((ag, _)) = ctx.geometry().split_inode(ino) else { return Target::Absent };
-        let Some(group) = ctx.group(ag) else { return Target::Unknown };
-        let Some((table, index, in_use)) = self.find(ctx, ino) else {
-            return if group.inobt.is_witness() { Target::Absent } else { Target::Unknown };
+        self.target_at(ctx, ino, ctx.slot(ino))
+    }
+
+    /// The same, for a caller that has the inode's slot.
+    pub fn target_at(&self, ctx: &Ctx<'_>, ino: Ino, slot: Option<InodeSlot>) -> Target {
+        let Some((table, index)) = self.find(slot) else {
+            let Some((ag, _)) = ctx.geometry().split_inode(ino) else { return Target::Absent };
+            return if is_witness(ctx, ag) { Target::Absent } else { Target::Unknown };
         };
         let kind = table.kinds.get(index).map_or(0, |kind| kind.load(Ordering::Relaxed));
         match kind & !PARENTS_UNKNOWN {
-            0 if in_use => Target::Damaged,
-            0 if group.inobt.is_witness() => Target::Free,
+            0 if slot.is_some_and(|slot| slot.in_use) => Target::Damaged,
+            0 if ctx.geometry().split_inode(ino).is_some_and(|(ag, _)| is_witness(ctx, ag)) => Target::Free,
             0 => Target::Unknown,
             what if what & DAMAGED != 0 => Target::Damaged,
             what => {
@@ -155,14 +159,9 @@ impl Names {
         }
     }
 
-    /// Counts an entry that names an inode.
-    pub fn link(&self, ctx: &Ctx<'_>, ino: Ino) {
-        ctx.links.entry(ctx, ino);
-    }
-
     /// An entry that names an inode, or its parent pointer: the two cancel out.
-    pub fn balance(&self, ctx: &Ctx<'_>, ino: Ino, number: u64, pointer: bool) {
-        if let Some((table, index, _)) = self.find(ctx, ino)
+    pub fn balance(&self, slot: Option<InodeSlot>, number: u64, pointer: bool) {
+        if let Some((table, index)) = self.find(slot)
             && let Some(balance) = table.balance.get(index)
         {
             let number = if pointer { number.wrapping_neg() } else { number };
@@ -216,6 +215,11 @@ impl Names {
         };
         self.numbers(ctx).filter(|(_, table, index)| is_off(table, *index)).map(|(ino, ..)| ino).collect()
     }
+}
+
+/// May the inode btree of an AG be believed?
+fn is_witness(ctx: &Ctx<'_>, ag: AgNumber) -> bool {
+    ctx.group(ag).is_some_and(|group| group.inobt.is_witness())
 }
 
 /// A number that stands for an entry: parent, its generation, name.

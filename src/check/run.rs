@@ -8,7 +8,7 @@ use crate::error::Place;
 use crate::format::Type;
 use crate::units::{AgNumber, Ino};
 use crate::volume::Volume;
-use crate::walk::inodes::Chunks;
+use crate::walk::inodes::{Chunks, read_many};
 use crate::walk::{Walk, parallel, paths};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -153,8 +153,8 @@ fn inodes(ctx: &Ctx<'_>) {
     });
 }
 
-/// Directories that a thread takes at a time.
-const DIRECTORIES: usize = 64;
+/// Directories that a thread takes at a time: few, since some are large.
+const DIRECTORIES: usize = 16;
 
 fn directories(ctx: &Ctx<'_>) {
     const STEP: &str = "directories";
@@ -164,15 +164,15 @@ fn directories(ctx: &Ctx<'_>) {
     ctx.begin(STEP, total);
     let begin = || dir::Worker::new(ctx);
     parallel::over_with(all.chunks(DIRECTORIES).collect(), ctx.options.threads, begin, |worker, piece| {
-        for &ino in piece.iter().take_while(|_| !ctx.is_cancelled()) {
-            match ctx.walk.inode(ino) {
-                Ok(inode) => dir::check(worker, inode.inode()),
-                Err(error) => {
-                    ctx.names.names_unknown(ino);
-                    ctx.unreadable(&error, Object::Inode(ino));
-                }
+        let mut report = |ino, error| {
+            ctx.names.names_unknown(ino);
+            ctx.unreadable(&error, Object::Inode(ino));
+        };
+        read_many(ctx.walk, &mut piece.to_vec(), &mut report, &mut |inode| {
+            if !ctx.is_cancelled() {
+                dir::check(worker, inode);
             }
-        }
+        });
         ctx.advance(STEP, u64::try_from(piece.len()).unwrap_or(0), total);
     });
     ctx.follow_names();
