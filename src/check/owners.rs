@@ -6,6 +6,7 @@
 
 use crate::format::rmapbt::owner;
 use crate::units::{AgBlock, AgNumber, Ino};
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
@@ -137,6 +138,11 @@ impl Entry {
     /// The order of the reverse mapping btree.
     pub fn key(&self) -> (u32, u64, u64) {
         (self.start, self.owner.rmap().unwrap_or(self.owner.0), self.within.0 & !Within::UNWRITTEN)
+    }
+
+    /// Compares by that key: the block alone tells all apart but those that are shared.
+    pub fn by_place(&self, other: &Self) -> Ordering {
+        self.start.cmp(&other.start).then_with(|| self.key().cmp(&other.key()))
     }
 
     /// Does `next` go on where this one ends, on disk and within its owner?
