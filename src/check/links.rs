@@ -102,12 +102,11 @@ pub fn check(ctx: &Ctx<'_>, complete: bool) {
         for (chunk, balances) in group.chunks.iter().zip(table.balance.chunks(64)) {
             for (i, balance) in (0u32..).zip(balances) {
                 let balance = balance.load(Ordering::Relaxed).cast_signed();
-                let agino = chunk.startino.0.checked_add(i).map(AgIno);
-                let ino = agino.and_then(|agino| ctx.geometry().join_inode(group.ag, agino));
                 if balance != 0
                     && (balance > 0 || complete)
-                    && let Some(ino) = ino
                     && chunk.in_use(i)
+                    && let Some(agino) = chunk.startino.0.checked_add(i).map(AgIno)
+                    && let Some(ino) = ctx.geometry().join_inode(group.ag, agino)
                 {
                     compare(ctx, ino, balance);
                 }

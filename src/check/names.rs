@@ -6,7 +6,7 @@
 use super::context::{Ctx, InodeSlot};
 use super::group::Group;
 use crate::format::dinode_view::Kind;
-use crate::units::{AgNumber, Ino};
+use crate::units::{AgIno, AgNumber, Ino};
 use crate::walk::Inode;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -184,36 +184,36 @@ impl Names {
         pairs
     }
 
-    fn numbers<'a>(&'a self, ctx: &'a Ctx<'_>) -> impl Iterator<Item = (Ino, &'a Table, usize)> {
+    /// The inodes whose places in the tables are so.
+    fn numbers(&self, ctx: &Ctx<'_>, is_so: impl Fn(&Table, usize) -> bool) -> Vec<Ino> {
+        let mut found = Vec::new();
         let tables = self.tables.get().map_or(&[][..], Vec::as_slice);
-        ctx.groups().iter().zip(tables).flat_map(move |(group, table)| {
-            group.chunks.iter().enumerate().flat_map(move |(at, chunk)| {
-                (0u32..64).filter_map(move |i| {
-                    let agino = crate::units::AgIno(chunk.startino.0.checked_add(i)?);
-                    let ino = ctx.geometry().join_inode(group.ag, agino)?;
-                    Some((ino, table, at.saturating_mul(64).saturating_add(usize::try_from(i).ok()?)))
-                })
-            })
-        })
+        for (group, table) in ctx.groups().iter().zip(tables) {
+            for index in (0..table.kinds.len()).filter(|&index| is_so(table, index)) {
+                let chunk = group.chunks.get(index / 64);
+                let within = u32::try_from(index % 64).unwrap_or(0);
+                let agino = chunk.and_then(|chunk| chunk.startino.0.checked_add(within)).map(AgIno);
+                found.extend(agino.and_then(|agino| ctx.geometry().join_inode(group.ag, agino)));
+            }
+        }
+        found
     }
 
     /// The directories.
     pub fn directories(&self, ctx: &Ctx<'_>) -> Vec<Ino> {
-        let is_dir = |table: &Table, index: usize| {
+        self.numbers(ctx, |table, index| {
             let kind = table.kinds.get(index).map_or(0, |kind| kind.load(Ordering::Relaxed));
             kind & DAMAGED == 0 && kind & TYPE == 2
-        };
-        self.numbers(ctx).filter(|(_, table, index)| is_dir(table, *index)).map(|(ino, ..)| ino).collect()
+        })
     }
 
     /// The inodes whose parent pointers are not the entries that name them, damaged ones left out.
     pub fn unbalanced(&self, ctx: &Ctx<'_>) -> Vec<Ino> {
-        let is_off = |table: &Table, index: usize| {
+        self.numbers(ctx, |table, index| {
             let kind = table.kinds.get(index).map_or(0, |kind| kind.load(Ordering::Relaxed));
             let off = table.balance.get(index).is_some_and(|balance| balance.load(Ordering::Relaxed) != 0);
             off && kind != 0 && kind & (DAMAGED | PARENTS_UNKNOWN) == 0
-        };
-        self.numbers(ctx).filter(|(_, table, index)| is_off(table, *index)).map(|(ino, ..)| ino).collect()
+        })
     }
 }
 

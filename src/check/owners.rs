@@ -191,6 +191,12 @@ impl OwnerMap {
         shard.and_then(|mut shard| shard.remove(&ag)).unwrap_or_default()
     }
 
+    /// Entries of an AG so far.
+    pub fn count(&self, ag: AgNumber) -> usize {
+        let shard = self.shard(ag).map(|shard| shard.lock().unwrap_or_else(PoisonError::into_inner));
+        shard.and_then(|shard| shard.get(&ag).map(Vec::len)).unwrap_or(0)
+    }
+
     /// The AGs that have entries, in order.
     pub fn ags(&self) -> Vec<AgNumber> {
         let mut all: Vec<AgNumber> = Vec::new();

@@ -10,6 +10,7 @@ use crate::units::{AgNumber, Ino};
 use crate::volume::Volume;
 use crate::walk::inodes::{Chunks, read_many};
 use crate::walk::{Walk, parallel, paths};
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The answer of a check in one word.
@@ -186,7 +187,11 @@ fn spaces(ctx: &Ctx<'_>) {
     const STEP: &str = "space";
     let total = u64::try_from(ctx.groups().len()).unwrap_or(0);
     ctx.begin(STEP, total);
-    let groups: Vec<_> = ctx.groups().iter().collect();
+    let mut groups: Vec<_> = ctx.groups().iter().collect();
+    if ctx.options.threads > 1 {
+        // The AG with most of the work first: it would keep all waiting at the end.
+        groups.sort_by_cached_key(|group| Reverse(ctx.owners.count(group.ag)));
+    }
     parallel::over(groups, ctx.options.threads, |group| {
         if !ctx.is_cancelled() {
             space::check(ctx, group);
