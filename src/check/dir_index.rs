@@ -109,14 +109,10 @@ impl Index {
 
     /// May two of these index entries stand for one name?
     fn may_be_twice(&self, group: &[u64]) -> bool {
-        let mut prints: Vec<u32> = Vec::with_capacity(group.len());
-        for &pair in group {
-            match self.print(address_of(pair)) {
-                Some(print) if prints.len() < 64 && !prints.contains(&print) => prints.push(print),
-                _ => return true,
-            }
-        }
-        false
+        let prints: Option<Vec<u32>> = group.iter().map(|pair| self.print(address_of(*pair))).collect();
+        let Some(mut prints) = prints else { return true };
+        prints.sort_unstable();
+        prints.iter().zip(prints.iter().skip(1)).any(|(a, b)| a == b)
     }
 
     /// An index entry, in order. True for a stale one.
@@ -535,5 +531,24 @@ fn disagree(names: &Names<'_, '_>, reader: &mut Reader<'_, '_>, index: &mut Inde
     }
     for name in unindexed.into_iter().take(NAMED) {
         ctx.raise(MISSING, &spot(reader, name), "no index entry", format_args!("hash {:#x}", name >> 32));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prints_tell_names_apart() {
+        let mut index = Index::default();
+        for (address, name) in [(2, "one name"), (5, "ONE name"), (9, "one name")] {
+            index.name(pack(7, address), print_of(false, name.as_bytes()));
+        }
+        let may_be_twice = |addresses: [u32; 2]| index.may_be_twice(&addresses.map(|address| pack(7, address)));
+        assert!(!may_be_twice([2, 5]) && may_be_twice([2, 9]) && !may_be_twice([5, 9]));
+        // No name is known there: it must be looked at.
+        assert!(may_be_twice([2, 6]));
+        assert_eq!(print_of(true, b"ONE name"), print_of(true, b"one Name"));
+        assert_ne!(print_of(false, b"a"), print_of(false, b"a\0"));
     }
 }
