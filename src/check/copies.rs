@@ -207,7 +207,11 @@ pub fn better_volume(volume: &Volume) -> Option<Volume> {
     }
     if !lost {
         let choice = Choice { copy: Some(ag.0), ..Choice::default() };
-        return Volume::open(volume.devices().clone(), choice).ok();
+        let better = Volume::open(volume.devices().clone(), choice).ok()?;
+        return Some(match volume.most_steps() {
+            Some(steps) => better.limited(steps),
+            None => better,
+        });
     }
     volume.through_copy(copies.into_iter().find(|copy| copy.ag == ag).map(|copy| (copy.sb, copy.zoned, copy.ag))?)
 }
