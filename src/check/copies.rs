@@ -162,7 +162,8 @@ fn fields(sector: &Sector) -> Fields {
     }
     // V5 metadata carries it, unless it was changed since and meta_uuid has the old one.
     list.push(("uuid", sb.uuid.to_string(), f.is_v5() && !f.has_meta_uuid()));
-    list.push(("fname", String::from_utf8_lossy(sb.label()).into_owned(), false));
+    // In quotes: a label may be empty.
+    list.push(("fname", format!("\"{}\"", String::from_utf8_lossy(sb.label())), false));
     list
 }
 
