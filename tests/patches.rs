@@ -9,6 +9,8 @@ use xfsinspect::check::Verdict;
 mod checked;
 #[path = "../fuzz/patches.rs"]
 mod patches;
+#[path = "../fuzz/printed.rs"]
+mod printed;
 
 /// Small and repeatable: the generator of Knuth's MMIX.
 struct Noise(u64);
@@ -79,4 +81,9 @@ fn checks_of_damaged_images() {
     println!("{damaged} of {all} are called damaged");
     // Otherwise the patches miss.
     assert!(damaged > all / 3, "{damaged} of {all}");
+}
+
+#[test]
+fn everything_shown_of_damaged_images() {
+    each(|image| printed::run(image));
 }
