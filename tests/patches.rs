@@ -37,6 +37,27 @@ impl Noise {
     }
 }
 
+/// What fuzzing found, with what was wrong.
+const FOUND: &[(&str, &[u8])] = &[
+    ("a copy with an empty label: a finding without a value", &[9, 0x58, 0xb1, 0x2d, 0xf9, 0x14, 0, 2, 0x1a]),
+    ("2^64 - 1 realtime extents: a window of the summary after the other, forever", &[6, 0, 0, 4, 0, 0x13, 0, 0, 0]),
+];
+
+#[test]
+fn what_was_found_before() {
+    for (what, input) in FOUND {
+        let damaged = patches::damaged(input);
+        let start = Instant::now();
+        if let Some(volume) = &damaged.volume {
+            checked::run(volume);
+        }
+        printed::run(&damaged);
+        println!("{what}: {:?}", start.elapsed());
+        // A second for an optimised build, with room for a busy machine without.
+        assert!(start.elapsed() < Duration::from_secs(20), "{what}");
+    }
+}
+
 fn runs() -> u32 {
     std::env::var("XFSINSPECT_PATCHES").ok().map_or(24, |n| n.parse().unwrap())
 }
