@@ -1,7 +1,8 @@
 //! Small damaged file systems from a few bytes: what the fuzz targets `check` and `print` and tests/patches.rs run on.
 //!
 //! An image is too large to be a fuzzer's input, so the input is a list of patches to one of the images of
-//! testimages/tiny, which lie in memory without their holes. The first byte picks the image; eight bytes are a patch:
+//! testimages/tiny, which lie in memory without their holes. The first byte picks the image, modulo their count, and what
+//! is left of it a part of what is to be done ([`Damaged::part`]); eight bytes are a patch:
 //!
 //! | byte | meaning |
 //! |---|---|
@@ -119,6 +120,13 @@ pub struct Unit {
     crc: Option<usize>,
     /// Its fields: first bit and bits.
     fields: Vec<(u64, u32)>,
+}
+
+impl Unit {
+    /// How many fields it has.
+    pub fn fields(&self) -> u16 {
+        u16::try_from(self.fields.len()).unwrap_or(u16::MAX)
+    }
 }
 
 /// An image and its metadata blocks.
@@ -353,11 +361,14 @@ const PATCHES: usize = 64;
 const STEPS: u64 = 1 << 15;
 
 /// What an input describes.
+#[derive(Clone)]
 pub struct Damaged {
     /// The file system, limited to few steps; `None` where it does not open, which is an answer, too.
     pub volume: Option<Volume>,
     /// The blocks that were patched, as they are now.
     pub blocks: Vec<(Type, Vec<u8>)>,
+    /// For users that would take too long with everything: which part of it.
+    pub part: usize,
 }
 
 /// Makes what an input describes.
@@ -393,7 +404,7 @@ pub fn damaged(input: &[u8]) -> Damaged {
         *source = Arc::new(Patched { beneath: source.clone(), blocks });
     }
     let volume = Volume::open(devices, Choice::default()).ok().map(|volume| volume.limited(STEPS));
-    Damaged { volume, blocks: shown }
+    Damaged { volume, blocks: shown, part: usize::from(first) / BASES }
 }
 
 impl Base {
