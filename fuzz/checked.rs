@@ -1,6 +1,8 @@
 //! A check of a whole file system, and what must hold of its report whatever lies on disk: for the fuzz target `check`
 //! and tests/patches.rs.
 
+#![allow(dead_code)] // print takes a part of it
+
 use std::sync::atomic::AtomicBool;
 use xfsinspect::check::context::Hooks;
 use xfsinspect::check::rt::{self, Depth, Sink, Unobserved};

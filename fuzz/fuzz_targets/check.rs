@@ -9,8 +9,11 @@ mod checked;
 #[path = "../patches.rs"]
 mod patches;
 
-fuzz_target!(|data: &[u8]| {
+fuzz_target!(
+    init: patches::read_all(),
+    |data: &[u8]| {
     if let Some(volume) = patches::damaged(data).volume {
         checked::run(&volume);
     }
-});
+}
+);

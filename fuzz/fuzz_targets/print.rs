@@ -11,4 +11,7 @@ mod patches;
 #[path = "../printed.rs"]
 mod printed;
 
-fuzz_target!(|data: &[u8]| printed::run(&patches::damaged(data)));
+fuzz_target!(
+    init: patches::read_all(),
+    |data: &[u8]| printed::run(&patches::damaged(data))
+);
