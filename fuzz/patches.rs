@@ -428,7 +428,7 @@ impl Base {
     }
 }
 
-fn apply(base: &Base, unit: &Unit, bytes: &mut Vec<u8>, patch: &[u8]) {
+fn apply(base: &Base, unit: &Unit, bytes: &mut [u8], patch: &[u8]) {
     let at = usize::from(u16::from_le_bytes([patch[2], patch[3]]));
     let operand = i64::from(i32::from_le_bytes([0, patch[5], patch[6], patch[7]]) >> 8);
     let (bit, width) = match unit.fields.is_empty() || patch[4] & 32 != 0 {
@@ -484,7 +484,7 @@ fn number(base: &Base, operand: i64, operation: usize) -> Option<u64> {
     }
     let (block, _) = geometry.byte_block(ByteOffset(base.units[first].byte))?;
     match operation {
-        5 => geometry.split(block).map(|(_, within)| u64::from(within.get())),
+        5 => geometry.split(block).map(|(_, within)| within.get()),
         _ => Some(block.0),
     }
 }

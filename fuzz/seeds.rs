@@ -18,7 +18,7 @@ fn main() -> std::io::Result<()> {
 }
 
 /// Fields of a block of which seeds are made.
-const FIELDS: u16 = 64;
+const FIELDS: u16 = 24;
 
 /// Every image as it is, and with one field set, in turn by each of the operations.
 fn patched(folder: &Path) -> std::io::Result<()> {
@@ -36,8 +36,9 @@ fn patched(folder: &Path) -> std::io::Result<()> {
             let at = u16::try_from(at).unwrap_or(0).to_le_bytes();
             for field in 0..FIELDS.min(unit.fields()) {
                 let place = field.to_le_bytes();
+                let part = u8::try_from(patches::BASES * (count as usize % 5)).unwrap_or(0);
                 let how = u8::try_from(count as usize % patches::OPERATIONS.len()).unwrap_or(0);
-                let seed = [number, at[0], at[1], place[0], place[1], how, 1, 0, 0];
+                let seed = [number + part, at[0], at[1], place[0], place[1], how, 1, 0, 0];
                 fs::write(folder.join(format!("{base}-{}-{field}", unit.kind.name())), seed)?;
                 count += 1;
             }
