@@ -162,7 +162,8 @@ fn fields(sector: &Sector) -> Fields {
     }
     // V5 metadata carries it, unless it was changed since and meta_uuid has the old one.
     list.push(("uuid", sb.uuid.to_string(), f.is_v5() && !f.has_meta_uuid()));
-    list.push(("fname", String::from_utf8_lossy(sb.label()).into_owned(), false));
+    // In quotes: a label may be empty.
+    list.push(("fname", format!("\"{}\"", String::from_utf8_lossy(sb.label())), false));
     list
 }
 
@@ -207,7 +208,11 @@ pub fn better_volume(volume: &Volume) -> Option<Volume> {
     }
     if !lost {
         let choice = Choice { copy: Some(ag.0), ..Choice::default() };
-        return Volume::open(volume.devices().clone(), choice).ok();
+        let better = Volume::open(volume.devices().clone(), choice).ok()?;
+        return Some(match volume.most_steps() {
+            Some(steps) => better.limited(steps),
+            None => better,
+        });
     }
     volume.through_copy(copies.into_iter().find(|copy| copy.ag == ag).map(|copy| (copy.sb, copy.zoned, copy.ag))?)
 }

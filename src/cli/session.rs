@@ -219,7 +219,7 @@ impl Session {
 
     /// Writes an object as one line.
     pub fn print_json(&mut self, object: Map<String, Json>) {
-        let line = format!("{}\n", Json::Object(object));
+        let line = format!("{}\n", crate::report::json::text(object));
         self.print(&line);
     }
 

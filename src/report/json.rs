@@ -15,6 +15,20 @@ use serde_json::{Map, Value as Json, json};
 /// Version of the schema; grows when a field changes its meaning or goes away.
 pub const SCHEMA: u32 = 1;
 
+/// An object on one line, without its end. DEL and the C1 controls need no escape in JSON, but move a terminal: they
+/// are escaped, too.
+pub fn text(object: Map<String, Json>) -> String {
+    use std::fmt::Write;
+    let plain = Json::Object(object).to_string();
+    if !plain.contains(char::is_control) {
+        return plain;
+    }
+    plain.chars().fold(String::with_capacity(plain.len()), |mut out, c| {
+        let _ = if c.is_control() { write!(out, "\\u{:04x}", u32::from(c)) } else { out.write_char(c) };
+        out
+    })
+}
+
 /// Lower-case hex.
 pub fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write;
@@ -261,4 +275,18 @@ pub fn geometry(sb: &Superblock, zoned: (u64, u64), geometry: &Geometry) -> Map<
 
 fn inode_number(ino: crate::units::Ino) -> Json {
     if ino.is_null() || ino.0 == 0 { Json::Null } else { ino.0.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn controls_beyond_those_of_json() {
+        let mut object = Map::new();
+        object.insert("name".into(), "a\u{1b}\u{7f}\u{9b}2J\u{e4}".into());
+        let text = text(object.clone());
+        assert_eq!(text, "{\"name\":\"a\\u001b\\u007f\\u009b2J\u{e4}\"}");
+        assert_eq!(serde_json::from_str::<Json>(&text).expect("valid"), Json::Object(object));
+    }
 }

@@ -114,9 +114,22 @@ pub struct Volume {
     superblock: Superblock,
     zoned: (u64, u64),
     origin: Origin,
+    most_steps: Option<u64>,
 }
 
 impl Volume {
+    /// The same, but each walk over it ends after `steps` blocks at the latest ([`crate::walk::Walk::new`]): for fuzzing,
+    /// and for services that must answer in time.
+    #[must_use]
+    pub fn limited(self, steps: u64) -> Self {
+        Self { most_steps: Some(steps), ..self }
+    }
+
+    /// Blocks that a walk over it may look at, where it was limited.
+    pub fn most_steps(&self) -> Option<u64> {
+        self.most_steps
+    }
+
     /// The trusted numbers.
     pub fn geometry(&self) -> &Geometry {
         &self.geometry
@@ -143,7 +156,8 @@ impl Volume {
         let geometry = Geometry::new(&superblock, zoned).ok()?;
         let byte = geometry.ag_start(ag)?;
         let origin = Origin::Chosen { ag, byte };
-        Some(Self { devices: self.devices.clone(), geometry, superblock, zoned, origin })
+        let (devices, most_steps) = (self.devices.clone(), self.most_steps);
+        Some(Self { devices, geometry, superblock, zoned, origin, most_steps })
     }
 
     /// Where the superblock comes from.

@@ -150,7 +150,7 @@ impl Volume {
         }
         let reason = match primary {
             Ok((superblock, zoned, geometry)) => {
-                return Ok(Self { devices, geometry, superblock, zoned, origin: Origin::Primary });
+                return Ok(Self { devices, geometry, superblock, zoned, origin: Origin::Primary, most_steps: None });
             }
             Err(reason) => reason,
         };
@@ -161,11 +161,11 @@ impl Volume {
         if let Some(copy) = copies::best(&search.found) {
             let (superblock, zoned, geometry) = (copy.superblock.clone(), copy.zoned, copy.geometry.clone());
             let origin = Origin::Copy { reason, copy: Box::new(copy.clone()), found: search.found };
-            return Ok(Self { devices, geometry, superblock, zoned, origin });
+            return Ok(Self { devices, geometry, superblock, zoned, origin, most_steps: None });
         }
         if let Some((superblock, geometry, inferred)) = infer(data) {
             let origin = Origin::Inferred { reason, inferred };
-            return Ok(Self { devices, geometry, superblock, zoned: (0, 0), origin });
+            return Ok(Self { devices, geometry, superblock, zoned: (0, 0), origin, most_steps: None });
         }
         Err(OpenError::NoSuperblock { reason, searched: search.searched })
     }
@@ -211,7 +211,7 @@ impl Volume {
             found: i.found.to_string(),
             expected: i.expected,
         })?;
-        Ok(Self { devices, geometry, superblock, zoned, origin: Origin::Chosen { ag, byte } })
+        Ok(Self { devices, geometry, superblock, zoned, origin: Origin::Chosen { ag, byte }, most_steps: None })
     }
 }
 

@@ -80,8 +80,12 @@ const STEPS_ALWAYS: u64 = 1 << 20;
 const VISITS_PER_BLOCK: u64 = 16;
 
 impl<'v> Walk<'v> {
-    /// A run with the usual budget: 2^20 steps and 16 for every block that the data device has.
+    /// A run with the usual budget: 2^20 steps and 16 for every block that the data device has, or as many as the
+    /// volume is limited to ([`Volume::limited`]).
     pub fn new(volume: &'v Volume) -> Self {
+        if let Some(steps) = volume.most_steps() {
+            return Self::with_budget(volume, steps);
+        }
         let blocks = volume.devices().data.len().checked_div(volume.geometry().block_size()).unwrap_or(0);
         Self::with_budget(volume, blocks.saturating_mul(VISITS_PER_BLOCK).saturating_add(STEPS_ALWAYS))
     }

@@ -160,11 +160,39 @@ impl<'a> Tally<'a> {
         }
     }
 
-    /// Compares the window with the disk, and moves on.
+    /// Are all words of this window and of those after it behind the last block of the file? Words of level 0 come
+    /// first in it.
+    fn is_behind(&self) -> bool {
+        let end = self.disk.file.extents().last();
+        let end = end.map_or(0, |extent| extent.startoff.0.saturating_add(u64::from(extent.blockcount)));
+        let words = self.walk.geometry().block_size().checked_div(4).unwrap_or(0);
+        self.base >= end.saturating_mul(words)
+    }
+
+    /// Gives all up that is left: it is missing.
+    fn give_up(&mut self, told: &mut dyn FnMut(Told)) {
+        let rows = self.sizes.bitmap_blocks.saturating_sub(self.base);
+        for level in 0..self.sizes.levels {
+            self.missing = self.missing.saturating_add(rows);
+            if let Some(first) = word_index(level, self.base, self.sizes.bitmap_blocks) {
+                told(Told::Missing { first, words: rows });
+            }
+        }
+        self.base = u64::MAX;
+    }
+
+    /// Compares the window with the disk, and moves on. A count of extents that is nothing but damage must not lead
+    /// through billions of windows: what the file cannot hold is not looked for, and each window takes steps.
     fn flush(&mut self, told: &mut dyn FnMut(Told)) {
         let file = self.disk.file;
         let header = u64::try_from(first_word(self.walk.context())).unwrap_or(0);
         let rows = self.sizes.bitmap_blocks.saturating_sub(self.base).min(WINDOW);
+        let blocks =
+            rows.saturating_mul(4).checked_div(self.walk.geometry().block_size()).unwrap_or(0).saturating_add(1);
+        let steps = blocks.saturating_mul(u64::from(self.sizes.levels));
+        if self.is_behind() || self.walk.step(steps).is_err() {
+            return self.give_up(told);
+        }
         for level in 0..self.sizes.levels {
             let Some(first) = word_index(level, self.base, self.sizes.bitmap_blocks) else { continue };
             let mut words = std::mem::take(&mut self.words);
