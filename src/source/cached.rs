@@ -40,6 +40,8 @@ struct State {
     most: usize,
     /// Longest request that is taken as the system has it in memory.
     as_is: usize,
+    /// Did the last bytes come from the device?
+    cold: bool,
     pieces: HashMap<u64, (u64, Arc<[u8]>)>,
     clock: u64,
     stats: IoStats,
@@ -85,6 +87,7 @@ impl<S: Source> Cached<S> {
         let result = self.inner.read_at(ByteOffset(offset), buf);
         let took = start.elapsed();
         self.count(buf.len(), result.is_ok(), took);
+        self.lock().cold = true;
         result
     }
 
@@ -115,6 +118,7 @@ impl<S: Source> Cached<S> {
         }
         let took = start.elapsed();
         self.count(buf.len(), true, took);
+        self.lock().cold = false;
         true
     }
 
@@ -202,6 +206,13 @@ impl<S: Source> Source for Cached<S> {
             skip = 0;
         }
         if done == buf.len() { Ok(()) } else { Err(super::past_end(offset, buf.len(), self.len())) }
+    }
+
+    fn will_need(&self, offset: ByteOffset, length: u64) {
+        // Where the system had the last bytes in memory, it has most of the others, too.
+        if self.lock().cold {
+            self.inner.will_need(offset, length);
+        }
     }
 
     fn sector_size(&self) -> u32 {

@@ -7,6 +7,7 @@ use super::{Source, past_end};
 use crate::units::ByteOffset;
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::num::NonZeroU64;
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
@@ -125,6 +126,16 @@ impl Source for FileSource {
         let mut into = [io::IoSliceMut::new(buf)];
         let read = rustix::io::preadv2(&self.file, &mut into, offset.0, rustix::io::ReadWriteFlags::NOWAIT);
         read.is_ok_and(|n| n == wanted)
+    }
+
+    fn will_need(&self, offset: ByteOffset, length: u64) {
+        // Direct reads pass by the page cache.
+        if !self.direct
+            && let Some(length) = NonZeroU64::new(length)
+        {
+            // OK: only a hint.
+            let _ = rustix::fs::fadvise(&self.file, offset.0, Some(length), rustix::fs::Advice::WillNeed);
+        }
     }
 
     fn sector_size(&self) -> u32 {

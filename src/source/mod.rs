@@ -45,6 +45,9 @@ pub trait Source: Send + Sync {
         false
     }
 
+    /// These bytes will be read soon: a hint, so that the device works while the caller does.
+    fn will_need(&self, _offset: ByteOffset, _length: u64) {}
+
     /// Smallest unit the device reads, in bytes; 512 where there is no device.
     fn sector_size(&self) -> u32 {
         512
@@ -66,6 +69,9 @@ impl<S: Source + ?Sized> Source for Arc<S> {
     fn read_if_cached(&self, offset: ByteOffset, buf: &mut [u8]) -> bool {
         (**self).read_if_cached(offset, buf)
     }
+    fn will_need(&self, offset: ByteOffset, length: u64) {
+        (**self).will_need(offset, length);
+    }
     fn sector_size(&self) -> u32 {
         (**self).sector_size()
     }
@@ -80,6 +86,9 @@ impl<S: Source + ?Sized> Source for Box<S> {
     }
     fn read_if_cached(&self, offset: ByteOffset, buf: &mut [u8]) -> bool {
         (**self).read_if_cached(offset, buf)
+    }
+    fn will_need(&self, offset: ByteOffset, length: u64) {
+        (**self).will_need(offset, length);
     }
     fn sector_size(&self) -> u32 {
         (**self).sector_size()

@@ -45,6 +45,12 @@ impl<S: Source> Source for Window<S> {
         }
     }
 
+    fn will_need(&self, offset: ByteOffset, length: u64) {
+        if let Some(at) = self.start.checked_add(offset.0) {
+            self.inner.will_need(ByteOffset(at), length.min(self.length.saturating_sub(offset.0)));
+        }
+    }
+
     fn sector_size(&self) -> u32 {
         self.inner.sector_size()
     }

@@ -206,6 +206,14 @@ impl Volume {
         }
     }
 
+    /// A hint that bytes of the data device will be read soon, so that it works while the caller does.
+    pub fn will_need(&self, byte: ByteOffset, length: u64) {
+        let length = length.min(self.devices.data.len().saturating_sub(byte.0));
+        if length > 0 {
+            self.devices.data.will_need(byte, length);
+        }
+    }
+
     /// Fills `buf` from a device, for walks that keep their buffer; `what` names the bytes in an error.
     ///
     /// # Errors

@@ -32,9 +32,17 @@ impl Batch {
         wanted.sort_unstable();
         wanted.dedup();
         let mut rest = wanted.as_slice();
-        while let Some((run, taken)) = next_run(volume.geometry(), rest) {
+        let mut next = next_run(volume.geometry(), rest);
+        while let Some((run, taken)) = next {
             let (these, more) = rest.split_at_checked(taken).unwrap_or((rest, &[]));
             rest = more;
+            next = next_run(volume.geometry(), rest);
+            if let Some(ahead) = next.as_ref().and_then(|(run, _)| run.as_ref())
+                && let Some(byte) = volume.geometry().ag_block_byte(ahead.ag, ahead.first)
+            {
+                let length = u64::from(ahead.blocks).saturating_mul(volume.geometry().block_size());
+                volume.will_need(byte, length);
+            }
             if let Some(run) = run
                 && !self.read(volume, &run, these)
                 && these.len() > 1

@@ -217,16 +217,26 @@ impl<'a> Chunks<'a> {
 
     /// Reads the chunk at `range` and those that follow close behind it.
     fn read_ahead(&mut self, range: std::ops::Range<u64>) -> bool {
-        let mut end = range.end;
-        for record in &self.records {
-            let Some(next) = self.range(record) else { break };
+        let (end, taken) = self.run(range.clone(), 0);
+        if let Some(next) = self.records.get(taken).and_then(|record| self.range(record)) {
+            let (end, _) = self.run(next.clone(), taken.saturating_add(1));
+            self.walk.volume().will_need(ByteOffset(next.start), end.saturating_sub(next.start));
+        }
+        self.fill(range.start..end) || (end > range.end && self.fill(range))
+    }
+
+    /// Where the run of chunks ends that begins with `range` and goes on with the records from `first` on, and the first
+    /// record behind it.
+    fn run(&self, range: std::ops::Range<u64>, first: usize) -> (u64, usize) {
+        let (mut end, mut at) = (range.end, first);
+        while let Some(next) = self.records.get(at).and_then(|record| self.range(record)) {
             let near = next.start >= end && next.start.saturating_sub(end) <= GAP;
             if !near || next.end.saturating_sub(range.start) > LARGEST {
                 break;
             }
-            end = next.end;
+            (end, at) = (next.end, at.saturating_add(1));
         }
-        self.fill(range.start..end) || (end > range.end && self.fill(range))
+        (end, at)
     }
 
     fn fill(&mut self, range: std::ops::Range<u64>) -> bool {
