@@ -155,13 +155,15 @@ pub struct Finding {
     pub more: u64,
     /// Path of the object in the tree, without leading slash: for inodes, once it was looked up.
     pub object_path: Option<Vec<u8>>,
+    /// Does that path begin at the root of the metadata directory?
+    pub in_metadir: bool,
 }
 
 impl Finding {
     /// A finding about the file system as a whole.
     pub fn new(rule: &'static RuleInfo, place: Place, found: impl fmt::Display, expected: impl fmt::Display) -> Self {
         let (found, expected) = (found.to_string(), expected.to_string());
-        Self { rule, place, found, expected, object: Object::FileSystem, more: 0, object_path: None }
+        Self { rule, place, found, expected, object: Object::FileSystem, more: 0, object_path: None, in_metadir: false }
     }
 
     /// The same, about `object`.

@@ -12,7 +12,7 @@ use super::metafile::{self, Named};
 use super::owners::Local;
 use super::{attr, dquot, forks, inobt, links, raised, symlink};
 use crate::format::checksum::CrcState;
-use crate::format::dinode::{CRC_OFFSET, DinodeCore};
+use crate::format::dinode::{CRC_OFFSET, DinodeCore, DinodeV3};
 use crate::format::dinode_view::Kind;
 use crate::format::{bits, on_disk::Uuid};
 use crate::units::{AgIno, Ino};
@@ -24,18 +24,21 @@ raised! { RAISED, structure "inode", fields DinodeCore;
     /// to it.
     BAD_MAGIC: "inode-bad-magic" corrupt magic, "no inode here",
         source "xfs_inode_buf.c:xfs_dinode_verify; repair/dinode.c:process_dinode_int", since "2.6";
-    /// Bytes of the inode changed after it was written. The kernel refuses to open it ("Metadata corruption detected at
-    /// xfs_dinode_verify").
-    BAD_CRC: "inode-bad-crc" corrupt magic, "checksum does not match",
-        source "xfs_inode_buf.c:xfs_dinode_verify; repair/dinode.c:process_dinode_int", since "3.10";
     /// Version 3 on V5 file systems, 1 or 2 on V4.
     BAD_VERSION: "inode-bad-version" corrupt version, "version does not fit the file system",
         source "xfs_inode_buf.c:xfs_dinode_verify; repair/dinode.c:process_dinode_int", since "2.6";
+}
+
+raised! { RAISED_V3, structure "inode", fields DinodeV3;
+    /// Bytes of the inode changed after it was written. The kernel refuses to open it ("Metadata corruption detected at
+    /// xfs_dinode_verify").
+    BAD_CRC: "inode-bad-crc" corrupt crc, "checksum does not match",
+        source "xfs_inode_buf.c:xfs_dinode_verify; repair/dinode.c:process_dinode_int", since "3.10";
     /// The inode belongs to another file system, or to an earlier one on this device.
-    BAD_UUID: "inode-bad-uuid" corrupt magic, "inode of another file system",
+    BAD_UUID: "inode-bad-uuid" corrupt uuid, "inode of another file system",
         source "xfs_inode_buf.c:xfs_dinode_verify; repair/dinode.c:process_dinode_int", since "3.10";
     /// The inode says that it is another one: it was written to the wrong place.
-    BAD_NUMBER: "inode-bad-number" corrupt magic, "inode says it is another one",
+    BAD_NUMBER: "inode-bad-number" corrupt ino, "inode says it is another one",
         source "xfs_inode_buf.c:xfs_dinode_verify; repair/dinode.c:process_dinode_int", since "3.10";
 }
 

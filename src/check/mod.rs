@@ -91,6 +91,7 @@ pub const CATALOGUE: &[&[RuleInfo]] = &[
     refcntbt::INFOS,
     refcntbt::RAISED,
     inode::RAISED,
+    inode::RAISED_V3,
     dinode::RAISED,
     dinode::RAISED_V3,
     forks::RAISED,

@@ -340,11 +340,13 @@ fn name(ctx: &Ctx<'_>, findings: &mut [Finding]) {
         return;
     }
     let inos: Vec<Ino> = inos.into_iter().collect();
-    let found = paths::of_many(ctx.walk, &inos, &mut |_| {});
+    let found = paths::by_names(ctx.walk, &inos, &mut |_| {});
     for finding in findings {
         let paths = finding.object.inode().and_then(|ino| found.get(&ino));
-        let usual = paths.and_then(|paths| paths.iter().find(|path| path.from == paths::From::Root));
+        let from = |from| paths.and_then(|paths| paths.iter().find(|path| path.from == from));
+        let usual = from(paths::From::Root).or_else(|| from(paths::From::Metadata));
         finding.object_path = usual.map(|path| path.path.clone());
+        finding.in_metadir = usual.is_some_and(|path| path.from == paths::From::Metadata);
     }
 }
 

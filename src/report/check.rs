@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 /// One finding: what, where, which value.
 pub fn finding(finding: &Finding) -> String {
-    let Finding { rule, place, found, expected, object, more, object_path } = finding;
+    let Finding { rule, place, found, expected, object, more, object_path, in_metadir } = finding;
     let mut out = format!("{}[{}]: {}\n", rule.class, rule.id, rule.summary);
     let _ = writeln!(out, "    where     {} (byte {} of the {} device)", finding.path(), place.byte, place.device);
     let _ = writeln!(out, "    found     {}", escaped(found.as_bytes()));
@@ -14,7 +14,8 @@ pub fn finding(finding: &Finding) -> String {
     if let (Some(ino), path) = (object.inode(), object_path) {
         match path {
             Some(path) => {
-                let _ = writeln!(out, "    file      /{} (inode {ino})", escaped(path));
+                let root = if *in_metadir { "(metadir)/" } else { "/" };
+                let _ = writeln!(out, "    file      {root}{} (inode {ino})", escaped(path));
             }
             None => {
                 let _ = writeln!(out, "    file      inode {ino}");

@@ -77,7 +77,10 @@ pub fn finding(finding: &Finding) -> Map<String, Json> {
     };
     object.extend(fields);
     if let Some(path) = &finding.object_path {
-        put_bytes(&mut object, "object_path", path);
+        match finding.in_metadir {
+            true => put_bytes(&mut object, "object_path", &[b"(metadir)/", path.as_slice()].concat()),
+            false => put_bytes(&mut object, "object_path", path),
+        }
     }
     if finding.more > 0 {
         object.insert("more".into(), finding.more.into());

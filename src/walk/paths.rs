@@ -49,7 +49,22 @@ pub fn of_many(walk: &Walk<'_>, inos: &[Ino], report: &mut dyn FnMut(Error)) -> 
             open = open.saturating_sub(usize::from(!paths.is_empty()));
         }
     }
-    if open > 0 {
+    complete(walk, found, open > 0, report)
+}
+
+/// The paths of several inodes that are damaged: by the entries that name them, whatever they say of their parents
+/// themselves. One pass over the directories.
+pub fn by_names(walk: &Walk<'_>, inos: &[Ino], report: &mut dyn FnMut(Error)) -> HashMap<Ino, Vec<PathOf>> {
+    complete(walk, inos.iter().map(|&ino| (ino, Vec::new())).collect(), true, report)
+}
+
+fn complete(
+    walk: &Walk<'_>,
+    mut found: HashMap<Ino, Vec<PathOf>>,
+    open: bool,
+    report: &mut dyn FnMut(Error),
+) -> HashMap<Ino, Vec<PathOf>> {
+    if open {
         from_above(walk, &mut found, report);
     }
     if found.values().any(Vec::is_empty) {
