@@ -58,17 +58,10 @@ pub struct Named {
 
 /// Bytes of bitmap and summary (`xfs_rtbitmap_blockcount`, `xfs_rtsummary_blockcount`).
 fn sizes(ctx: &Ctx<'_>) -> (u64, u64) {
-    let sb = ctx.volume().superblock();
-    let size = u64::from(ctx.context().block_size);
+    // By the extents, not by rextslog: that may be what is wrong.
     let Some(rt) = ctx.geometry().realtime.as_ref() else { return (0, 0) };
-    let header = if rt.groups.is_some() { 48 } else { 0 };
-    let payload = size.saturating_sub(header).max(1);
-    let extents = rt.groups.as_ref().map_or(rt.extents, |groups| u64::from(groups.extents));
-    let bitmap = extents.div_ceil(payload.saturating_mul(8));
-    let log = if rt.groups.is_some() { extents.checked_ilog2().unwrap_or(0) } else { u32::from(sb.rextslog) };
-    let words = bitmap.saturating_mul(u64::from(log.saturating_add(1)));
-    let summary = words.saturating_mul(4).div_ceil(payload);
-    (bitmap.saturating_mul(size), summary.saturating_mul(size))
+    let (size, sizes) = (u64::from(ctx.context().block_size), crate::walk::rt::sizes(ctx.walk, rt));
+    (sizes.bitmap_blocks.saturating_mul(size), sizes.summary_blocks.saturating_mul(size))
 }
 
 impl Named {

@@ -152,7 +152,8 @@ impl Volume {
 
     /// The same devices, read through a superblock copy that was found in an AG. `None` where arithmetic with it is
     /// impossible.
-    pub fn through_copy(&self, (superblock, zoned, ag): (Superblock, (u64, u64), AgNumber)) -> Option<Self> {
+    pub fn through_copy(&self, (mut superblock, zoned, ag): (Superblock, (u64, u64), AgNumber)) -> Option<Self> {
+        open::complete(&mut superblock, &*self.devices.data);
         let geometry = Geometry::new(&superblock, zoned).ok()?;
         let byte = geometry.ag_start(ag)?;
         let origin = Origin::Chosen { ag, byte };

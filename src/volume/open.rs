@@ -137,6 +137,23 @@ fn primary(data: &dyn Source) -> Result<(Superblock, (u64, u64), Geometry), Stri
     }
 }
 
+/// Fills in what mkfs.xfs does not write into copies: the inodes of bitmap and summary of a realtime section without
+/// groups. They are the two behind the root inode: mkfs makes them so, xfs_repair looks nowhere else, and growing keeps
+/// them. Where a copy lacks the root inode, too, the primary's is taken if it is one of the same file system.
+pub(super) fn complete(copy: &mut Superblock, data: &dyn Source) {
+    let lacks = |ino: Ino| ino.is_null() || ino.0 == 0;
+    if copy.rblocks.0 == 0 || copy.features().has_metadir() || !(lacks(copy.rbmino) || lacks(copy.rsumino)) {
+        return;
+    }
+    let primary = || {
+        let (sb, _) = decode(&read_some(data, 0, 512).ok()?)?;
+        (sb.magicnum == superblock::MAGIC && sb.metadata_uuid() == copy.metadata_uuid()).then_some(sb.rootino)
+    };
+    let root = if lacks(copy.rootino) { primary() } else { Some(copy.rootino) };
+    let Some(root) = root.filter(|&root| !lacks(root)) else { return };
+    (copy.rbmino, copy.rsumino) = (Ino(root.0.saturating_add(1)), Ino(root.0.saturating_add(2)));
+}
+
 impl Volume {
     /// Opens a file system through the primary superblock, or else the best copy.
     ///
@@ -159,7 +176,8 @@ impl Volume {
         }
         let search = copies::find_copies(data, choice.scan);
         if let Some(copy) = copies::best(&search.found) {
-            let (superblock, zoned, geometry) = (copy.superblock.clone(), copy.zoned, copy.geometry.clone());
+            let (mut superblock, zoned, geometry) = (copy.superblock.clone(), copy.zoned, copy.geometry.clone());
+            complete(&mut superblock, data);
             let origin = Origin::Copy { reason, copy: Box::new(copy.clone()), found: search.found };
             return Ok(Self { devices, geometry, superblock, zoned, origin, most_steps: None });
         }
@@ -192,7 +210,7 @@ impl Volume {
         let place = Place::new(Device::Data, byte, 512, format!("sb {ag}"));
         let sector =
             read_some(data, byte.0, 512).map_err(|source| Error::Io { place: Box::new(place.clone()), source })?;
-        let Some((superblock, zoned)) = decode(&sector) else {
+        let Some((mut superblock, zoned)) = decode(&sector) else {
             let source = std::io::Error::from(std::io::ErrorKind::UnexpectedEof);
             return Err(Error::Io { place: Box::new(place), source }.into());
         };
@@ -211,6 +229,7 @@ impl Volume {
             found: i.found.to_string(),
             expected: i.expected,
         })?;
+        complete(&mut superblock, data);
         Ok(Self { devices, geometry, superblock, zoned, origin: Origin::Chosen { ag, byte }, most_steps: None })
     }
 }
