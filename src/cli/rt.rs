@@ -5,15 +5,17 @@ use super::session::{Outcome, Session};
 use super::target::{self, Target};
 use crate::check::rt::space::{Owner, Piece};
 use crate::check::rt::{self, Depth, Group, Observer, Owned, Run, Section, Sink, Told, group};
-use crate::check::{Class, Finding};
+use crate::check::{Class, Finding, copies};
 use crate::error::Result;
 use crate::report::json;
 use crate::report::rt::{self as report, Scale, Strip};
 use crate::report::text::escaped;
 use crate::units::FsBlock;
+use crate::volume::{Origin, Volume};
 use crate::walk::Walk;
 use crate::walk::shared::Shared;
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// Arguments of `rt`.
@@ -64,11 +66,22 @@ struct Printer<'p, 's, 'a> {
     shared: Shared<'a>,
     /// Where the last run ended: what lies between runs is used.
     at: u64,
+    /// The zone at hand.
+    zone: Option<Group>,
 }
 
 impl Printer<'_, '_, '_> {
     fn print(&self, text: &str) {
         self.session.borrow_mut().print(text);
+    }
+
+    /// What lies behind the last free run of a zone is used.
+    fn end_zone(&mut self) {
+        if let Some(zone) = self.zone.take() {
+            let at = self.at;
+            self.stretch(&zone, "used", at, zone.extents.saturating_sub(at));
+        }
+        self.at = 0;
     }
 
     fn stretch(&mut self, group: &Group, state: &str, start: u64, extents: u64) {
@@ -156,30 +169,47 @@ impl Observer for Printer<'_, '_, '_> {
         match self.what {
             Some(What::Map) => self.owned(group, piece),
             // Zones have no bitmap: what no mapping covers is free.
-            Some(What::Free | What::Bitmap) if !self.section.has_bitmap() && piece.owner == Owner::Free => {
-                let start = piece.start.saturating_sub(group.first_block());
-                let unit = group.extent_blocks.max(1);
-                let (start, extents) =
-                    (start.checked_div(unit).unwrap_or(0), piece.blocks.checked_div(unit).unwrap_or(0));
-                self.stretch(group, "free", start, extents);
+            Some(What::Free | What::Bitmap) if !self.section.has_bitmap() => {
+                if self.zone.is_none_or(|zone| zone.number != group.number) {
+                    self.end_zone();
+                    self.zone = Some(*group);
+                }
+                if piece.owner == Owner::Free {
+                    let unit = group.extent_blocks.max(1);
+                    let extent = |block: u64| block.saturating_sub(group.first_block()).checked_div(unit).unwrap_or(0);
+                    let (start, at) = (extent(piece.start), self.at);
+                    let extents = extent(piece.start.saturating_add(piece.blocks)).saturating_sub(start);
+                    self.stretch(group, "used", at, start.saturating_sub(at));
+                    self.stretch(group, "free", start, extents);
+                    self.at = start.saturating_add(extents);
+                }
             }
             _ => {}
         }
     }
 }
 
+/// Findings of one rule that text shows without `-v`.
+const SHOWN: u64 = 10;
+
 /// Answers.
 pub fn run(session: &mut Session, args: &RtArgs) -> Result<()> {
     let target = target::open(session, &args.target)?;
     journal::verdict(session, &target);
-    let walk = Walk::new(&target.volume);
+    let better = better(session, &target);
+    let volume = better.as_ref().unwrap_or(&target.volume);
+    let walk = Walk::new(volume);
     let dirty = target.log.as_ref().and_then(crate::walk::log::Log::is_dirty) == Some(true);
     let Some(section) = Section::new(&walk) else {
         without_section(session, &target, &walk, args, dirty);
         target.close(session);
         return Ok(());
     };
-    if target.volume.devices().get(section.rt.device).is_none() {
+    if what_is_missing(session, &target, &section, args) {
+        target.close(session);
+        return Ok(());
+    }
+    if volume.devices().get(section.rt.device).is_none() {
         let needed = if section.has_superblock() { "its superblock and size" } else { "the bytes on it" };
         let text = format!(
             "{}: the realtime device was not given (--rtdev): {needed} were not looked at; all else lies on the data device",
@@ -187,7 +217,7 @@ pub fn run(session: &mut Session, args: &RtArgs) -> Result<()> {
         );
         session.note(&text);
     }
-    let scale = Scale { geometry: target.volume.geometry(), rt: section.rt };
+    let scale = Scale { geometry: volume.geometry(), rt: section.rt };
     let (json, what) = (session.common.json, args.what);
     let zoned_runs = matches!(what, Some(What::Bitmap | What::Free)) && !section.has_bitmap();
     let depth = match what {
@@ -198,20 +228,30 @@ pub fn run(session: &mut Session, args: &RtArgs) -> Result<()> {
     let strip = args.map.then(|| Strip::new(section.rt.extents));
     head(session, &section, what, strip.is_some());
     let shared = RefCell::new(session);
-    let mut printer =
-        Printer { session: &shared, section: &section, scale, what, json, strip, shared: Shared::new(&walk), at: 0 };
+    let mut printer = Printer {
+        session: &shared,
+        section: &section,
+        scale,
+        what,
+        json,
+        strip,
+        shared: Shared::new(&walk),
+        at: 0,
+        zone: None,
+    };
     let mut findings: Vec<Finding> = Vec::new();
     let mut keep = |finding: Finding| findings.push(finding);
     let mut sink = Sink::new(dirty, &mut keep);
     let found = rt::check(&walk, depth, &mut printer, &mut sink);
     let explained = sink.explained;
     let more: Vec<(&str, u64)> = sink.suppressed().collect();
+    printer.end_zone();
     let strip = printer.strip.take();
     let session = shared.into_inner();
     if let Some(found) = found {
-        let (sb, zoned) = (target.volume.superblock(), target.volume.zoned());
+        let (sb, zoned) = (volume.superblock(), volume.zoned());
         if what.is_none() && !json {
-            session.print(&report::report_text(&target.name, &scale, sb, zoned, &found));
+            session.print(&report::report_text((&target.name, dirty), &scale, sb, zoned, &found));
         }
         if let Some(strip) = strip.filter(|_| !json) {
             session.print(&strip.text(&scale));
@@ -230,6 +270,30 @@ pub fn run(session: &mut Session, args: &RtArgs) -> Result<()> {
     Ok(())
 }
 
+/// The file system through the copy that most agree with, where the primary superblock contradicts itself or them: by wrong
+/// figures everything would look wrong. What is wrong with the primary was said when it was opened.
+fn better(session: &mut Session, target: &Target) -> Option<Volume> {
+    let better = copies::better_volume(&target.volume)?;
+    let Origin::Chosen { ag, byte } = better.origin() else { return None };
+    let text = format!(
+        "{}: the primary superblock differs from its copies: the section is measured by the copy in AG {ag} at byte {byte}, and \
+         by nothing else (check compares them)",
+        target.name
+    );
+    session.warn("sb-primary-differs", text, Outcome::Findings);
+    Some(better)
+}
+
+/// Zones have no summary: that is an error, not an empty answer.
+fn what_is_missing(session: &mut Session, target: &Target, section: &Section<'_>, args: &RtArgs) -> bool {
+    let missing = args.what == Some(What::Summary) && !section.has_bitmap();
+    if missing {
+        let text = format!("{}: there is no realtime summary to show: zones have none", target.name);
+        session.error(&crate::error::Error::request(text));
+    }
+    missing
+}
+
 /// The head of a table.
 fn head(session: &mut Session, section: &Section<'_>, what: Option<What>, strip: bool) {
     let groups = section.rt.groups.is_some();
@@ -245,11 +309,18 @@ fn head(session: &mut Session, section: &Section<'_>, what: Option<What>, strip:
 
 /// Findings: on stdout with the report and in JSON, on stderr with anything else.
 fn tell(session: &mut Session, findings: &[Finding], more: &[(&str, u64)], explained: u64, with_report: bool) {
+    let mut shown: BTreeMap<&str, u64> = BTreeMap::new();
+    let most = if session.common.json || session.common.verbose { u64::MAX } else { SHOWN };
     for finding in findings {
         match finding.rule.class {
             Class::Corrupt | Class::XCorrupt => session.outcome(Outcome::Findings),
             Class::XFailed | Class::Incomplete => session.outcome(Outcome::Incomplete),
             Class::Preen | Class::Warning => {}
+        }
+        let count = shown.entry(finding.rule.id).or_insert(0);
+        *count = count.saturating_add(1);
+        if *count > most {
+            continue;
         }
         let line = format!("{}[{}]: {}", finding.rule.class, finding.rule.id, sentence(finding));
         if session.common.json {
@@ -263,8 +334,17 @@ fn tell(session: &mut Session, findings: &[Finding], more: &[(&str, u64)], expla
             eprintln!("{line}");
         }
     }
+    let mut hidden: BTreeMap<&str, u64> = shown.into_iter().filter(|(_, n)| *n > most).collect();
+    hidden.values_mut().for_each(|n| *n = n.saturating_sub(most));
     for (id, count) in more {
+        let count_of = hidden.entry(*id).or_insert(0);
+        *count_of = count_of.saturating_add(*count);
+    }
+    for (id, count) in hidden {
         session.note(&format!("{count} more findings of {id} are not shown"));
+    }
+    if with_report && !session.common.json && !findings.is_empty() {
+        session.note("xfsinspect explain ID says what a finding means and what to do");
     }
     if explained > 0 {
         session.note(&format!("{explained} disagreements that recovery of the log may explain are no findings"));
@@ -288,7 +368,7 @@ fn without_section(session: &mut Session, target: &Target, walk: &Walk<'_>, args
     let mut sink = Sink::new(dirty, &mut keep);
     rt::check(walk, Depth::Everything, &mut rt::Unobserved, &mut sink);
     let (explained, more): (u64, Vec<(&str, u64)>) = (sink.explained, sink.suppressed().collect());
-    let sb = target.volume.superblock();
+    let sb = walk.volume().superblock();
     if session.common.json {
         let mut object = serde_json::Map::new();
         object.insert("type".into(), "rt".into());

@@ -20,10 +20,12 @@ pub mod line;
 pub mod preflight;
 #[cfg(feature = "cli")]
 pub mod preflight_json;
+mod preflight_rt;
 pub mod print;
 pub mod raw;
 #[cfg(feature = "cli")]
 pub mod rt;
+mod rt_whole;
 pub mod select;
 #[cfg(feature = "cli")]
 pub mod stream;

@@ -10,10 +10,10 @@ use comfy_table::{ContentArrangement, Table, presets};
 use std::fmt::Write;
 
 /// Columns of text.
-const WIDTH: usize = 110;
+pub(super) const WIDTH: usize = 110;
 
 /// Names of versions in a row as `2.6.32 to 4.4, 5.10`, given all of them in order.
-fn ranges(all: &[&str], wanted: &[bool]) -> String {
+pub(super) fn ranges(all: &[&str], wanted: &[bool]) -> String {
     let mut parts: Vec<String> = Vec::new();
     let mut at = 0;
     while at < all.len() {
@@ -121,7 +121,7 @@ pub fn text(name: &str, evaluation: &Evaluation<'_>, kernels: &[Kernel], asked: 
         by_kernel(&mut out, evaluation, kernels, &verdicts);
     }
     loaders(&mut out, evaluation);
-    realtime(&mut out, evaluation);
+    super::preflight_rt::realtime(&mut out, evaluation);
     unseen(&mut out, &verdicts);
     advice(&mut out, evaluation, kernels, &verdicts, asked);
     out
@@ -326,104 +326,6 @@ fn loaders(out: &mut String, evaluation: &Evaluation<'_>) {
         }
     }
     out.push('\n');
-}
-
-/// Rows about the realtime section alone, by prefix of their ids.
-fn about_realtime(row: &Row) -> bool {
-    row.id.starts_with("rt-") || row.id.starts_with("rtgroups") || row.id.starts_with("zoned")
-}
-
-fn realtime(out: &mut String, evaluation: &Evaluation<'_>) {
-    let f = evaluation.facts;
-    // What the newest release still refuses is wrong with the section; what only older ones cannot cope with is not.
-    let newest = Kernel::upstream(version(7, 2));
-    let refused = |row| evaluation.effect(row, &newest).is_some_and(|e| e.severity >= Severity::Ro);
-    let bad: Vec<String> = evaluation
-        .answers
-        .iter()
-        .filter(|(row, _)| about_realtime(row) && refused(row))
-        .filter_map(|(row, answer)| match answer {
-            Answer::Yes(evidence) => Some(format!("{}: {}", row.id, evidence.text)),
-            _ => None,
-        })
-        .collect();
-    if !f.rt() {
-        let state = if bad.is_empty() { "none" } else { "none, but its figures are wrong" };
-        let _ = writeln!(out, "Realtime section: {state}");
-        let mut text = "no realtime section; nothing to trigger: files cannot be realtime".to_owned();
-        if !f.v5() {
-            text.push_str(
-                ". If one is added, kernels 3.2 to 3.5 are unsafe for any realtime write (rt-uninitialised-nmap)",
-            );
-        }
-        out.push_str(&wrapped(&text, WIDTH, "  ", "  "));
-    } else {
-        let armed = matches!(evaluation.answer("rt-bitmap-end-scan"), Some(Answer::Yes(_)));
-        let state = match (bad.is_empty(), armed) {
-            (false, _) => "NOT SOUND",
-            (true, true) => "sound, but of a size that kernels before 5.10 cannot cope with (rt-bitmap-end-scan)",
-            (true, false) => "sound",
-        };
-        let _ = writeln!(out, "Realtime section: {state}");
-        out.push_str(&wrapped(&section(f), WIDTH, "  ", "    "));
-        let seen = match &f.deep {
-            Some(_) => "whether bitmap, summary and files agree is what the command rt tells",
-            None => "the bitmap and summary themselves, and realtime files, were not looked at",
-        };
-        let _ = writeln!(out, "  {seen}");
-    }
-    for text in bad {
-        out.push_str(&wrapped(&text, WIDTH, "  ", "    "));
-    }
-    out.push('\n');
-}
-
-/// `1 block`, `2 blocks`.
-fn count(blocks: u64) -> String {
-    format!("{blocks} block{}", if blocks == 1 { "" } else { "s" })
-}
-
-/// Size, extents, bitmap and summary in numbers.
-fn section(f: &Facts) -> String {
-    let sb = &f.sb;
-    let bytes = sb.rblocks.0.saturating_mul(f.block());
-    let mut text = format!(
-        "{} ({}), {} extents of {} ({})",
-        count(sb.rblocks.0),
-        size(bytes),
-        sb.rextents,
-        size(f.rt_extent_bytes()),
-        count(sb.rextsize.into())
-    );
-    if f.features.has_zoned() {
-        let place = if f.internal_rt() {
-            format!("on the data device from block {}", f.zoned.0)
-        } else {
-            "on its own device".into()
-        };
-        let _ = write!(
-            text,
-            "; zoned, {place}, {} zones of {} extents, {} blocks kept back",
-            sb.rgcount, sb.rgextents, f.zoned.1
-        );
-        return text;
-    }
-    if f.features.has_metadir() {
-        let _ =
-            write!(text, "; {} groups of {} extents, bitmap of {} blocks each", sb.rgcount, sb.rgextents, sb.rbmblocks);
-        return text;
-    }
-    let levels = u64::from(sb.rextslog).saturating_add(1);
-    let summary = levels.saturating_mul(4).saturating_mul(sb.rbmblocks.0.into());
-    let blocks = summary.div_ceil(f.block().max(1));
-    let _ = write!(
-        text,
-        "; bitmap {} ({}), summary {levels} levels, {summary} bytes in {}",
-        count(sb.rbmblocks.0.into()),
-        size(u64::from(sb.rbmblocks.0).saturating_mul(f.block())),
-        count(blocks)
-    );
-    text
 }
 
 fn unseen(out: &mut String, verdicts: &[Verdict<'_>]) {

@@ -22,6 +22,7 @@ use crate::error::{Error, Place};
 use crate::format::rtbitmap::ByteOrder;
 use crate::geometry::Realtime;
 use crate::units::{Device, Ino, RgNumber};
+use crate::volume::Origin;
 use crate::walk::Walk;
 use crate::walk::metadir;
 use crate::walk::rt::{self, Sizes};
@@ -295,6 +296,8 @@ pub struct Report {
     pub sizes: Sizes,
     /// Free and used.
     pub totals: Totals,
+    /// Free extents as the primary superblock counts them; `None` where it cannot be read. Copies do not count.
+    pub free_in_superblock: Option<u64>,
     /// Its files, where inodes were looked at.
     pub files: Option<files::Totals>,
 }
@@ -328,9 +331,21 @@ pub fn check(walk: &Walk<'_>, depth: Depth, observer: &mut dyn Observer, sink: &
         }
     }
     sink.about(Object::FileSystem);
-    totals.check(&section, sink);
+    let free_in_superblock = counted(walk);
+    totals.check(&section, free_in_superblock, sink);
     let files = (depth == Depth::Everything).then(|| space::check(&section, observer, sink));
-    Some(Report { order: section.order, sizes: section.sizes, totals, files })
+    Some(Report { order: section.order, sizes: section.sizes, totals, free_in_superblock, files })
+}
+
+/// frextents of the primary superblock: that of a copy, through which the file system may have been opened, is as mkfs
+/// left it.
+fn counted(walk: &Walk<'_>) -> Option<u64> {
+    let volume = walk.volume();
+    if matches!(volume.origin(), Origin::Primary) {
+        return Some(volume.superblock().frextents);
+    }
+    let primary = super::copies::primary(volume).filter(super::copies::Sector::is_readable)?;
+    (primary.sb.metadata_uuid() == volume.superblock().metadata_uuid()).then_some(primary.sb.frextents)
 }
 
 impl Totals {
@@ -356,12 +371,11 @@ impl Totals {
     }
 
     /// The superblock's count against the bitmap's.
-    fn check(&self, section: &Section<'_>, sink: &mut Sink<'_>) {
-        let sb = section.walk.volume().superblock();
-        if !section.has_bitmap() || !self.complete || sb.frextents == self.free {
+    fn check(&self, section: &Section<'_>, told: Option<u64>, sink: &mut Sink<'_>) {
+        let Some(told) = told.filter(|&told| section.has_bitmap() && self.unknown == 0 && told != self.free) else {
             return;
-        }
+        };
         let place = Place::new(Device::Data, crate::units::ByteOffset(0), 512, "sb 0");
-        sink.raise(rules::FREE_COUNT, place, sb.frextents, format_args!("{}, as the bitmap has", self.free));
+        sink.raise(rules::FREE_COUNT, place, told, format_args!("{}, as the bitmap has", self.free));
     }
 }
