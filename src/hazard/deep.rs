@@ -4,6 +4,8 @@
 //! Only `preflight` asks for it: it takes a pass over all inodes and btrees. What could not be read is kept as the reason
 //! why a condition that was not met is open.
 
+mod blocks;
+
 use super::facts::{Facts, Fault};
 use super::nullderef::{Lookup, lookup};
 use super::{Answer, Evidence};
@@ -59,6 +61,10 @@ pub struct Deep {
     pub file_outside: Met,
     /// P6: a directory, attribute, symlink or quota extent outside the AGs.
     pub metadata_outside: Met,
+    /// P6: a block of a symbolic link or of an attribute value that its map lacks.
+    pub metadata_hole: Met,
+    /// C51: an inode that every mount loads is damaged, or not there.
+    pub mount_inode: Met,
     /// P7: a pointer of a btree outside its AG, or outside all AGs.
     pub pointer_outside: Met,
     /// RT-06: realtime flag without a section.
@@ -133,6 +139,7 @@ impl Deep {
         let sb = volume.superblock();
         let quota = [sb.uquotino.0, sb.gquotino.0, sb.pquotino.0];
         let mut reader = Reader { volume, walk: &walk, section: Section::new(&walk), deep: Self::default(), quota };
+        reader.mount_inodes();
         reader.realtime_inodes();
         for ag in group::numbers(&walk) {
             reader.ag_btrees(ag);
@@ -278,8 +285,12 @@ impl Reader<'_> {
         } else if inode.format(Fork::Data) == fork_format::BTREE {
             self.bmbt(inode, Fork::Data);
         }
+        if inode.kind() == Kind::Symlink {
+            self.link_holes(inode);
+        }
         if inode.fork(Fork::Attr).is_some() {
             self.fork(inode, Fork::Attr);
+            self.value_holes(inode);
         }
         if is_realtime_file(inode) {
             self.realtime_file(inode);

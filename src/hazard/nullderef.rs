@@ -260,6 +260,26 @@ pub(super) const ROWS: &[Row] = &[
         fire: "xfs_db -x: inode of a directory, write -d u3.bmx[0].startblock outside agcount << agblklog",
     },
     Row {
+        id: "metadata-block-hole",
+        refs: "P6",
+        about: About::Kernel,
+        title: "a symbolic link or an attribute value lacks a block",
+        test: |f| f.deep(NEEDS_EXTENTS, |deep| &deep.metadata_hole),
+        effects: &[
+            danger(v26(37), v(3, 8), "readlink or getxattr looks the missing block up in an AG that does not exist: null pointer oops in _xfs_buf_find")
+                .fixed(&[since(3, 7, 6)])
+                .only(hole_oops),
+            danger(ALWAYS, v(3, 8), "the missing block is read past the end of the device: EIO to readlink or getxattr"),
+            danger(v(3, 8), NEVER, "the lookup of the missing block is refused: EIO or EFSCORRUPTED to readlink or getxattr"),
+        ],
+        explanation: "Long link targets and large attribute values lie in blocks of their own, and kernels take the map for complete there: \
+            only an assertion guards it. Directories and attribute leaves are looked at first (EFSCORRUPTED), quota files allocate what is missing.",
+        advice: "Run check; xfs_repair removes the link or the attribute. Do not read them on a kernel before 3.7.6.",
+        source: "xfs_vnodeops.c:xfs_readlink_bmap, xfs_attr.c:xfs_attr_rmtval_get (3.6.0), xfs_attr_remote.c, xfs_symlink_remote.c (7.2)",
+        confidence: Confidence::Inferred,
+        fire: "xfs_db -x: inode of a link of more than 500 bytes, write -d u3.bmx[0].startoff 1",
+    },
+    Row {
         id: "btree-pointer-outside",
         refs: "P7",
         about: About::Kernel,

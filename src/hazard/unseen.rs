@@ -17,6 +17,16 @@ fn rt_files(f: &Facts, which: impl FnOnce(&super::Deep) -> &super::Met) -> Answe
     if f.rt() { f.deep(INODES, which) } else { Answer::No }
 }
 
+/// One is enough, whatever else could not be looked at.
+fn mount_inode(f: &Facts) -> Answer {
+    const WHY: &str = "not looked at yet: the inodes of the root directory and of metadata decide";
+    match &f.deep {
+        None => Answer::Unknown(WHY.into()),
+        Some(deep) if deep.mount_inode.is_met() => f.deep(WHY, |deep| &deep.mount_inode),
+        Some(_) => Answer::No,
+    }
+}
+
 pub(super) const ROWS: &[Row] = &[
     Row {
         id: "rt-flag-without-device",
@@ -140,13 +150,14 @@ pub(super) const ROWS: &[Row] = &[
         refs: "C51",
         about: About::Kernel,
         title: "a damaged inode that is read at mount",
-        test: |_| Answer::Unknown("not looked at yet: the inodes of the root directory and of metadata decide".into()),
+        test: mount_inode,
         effects: &[refuse(
             ALWAYS,
             NEVER,
-            "\"Metadata corruption detected\", EFSCORRUPTED: the root directory, the realtime or the quota inodes cannot be read",
+            "\"Metadata corruption detected\", EFSCORRUPTED (a free inode: ENOENT): the root directory or an inode of the realtime section cannot be loaded",
         )],
-        explanation: "At mount the root directory and the inodes of metadata are loaded, with norecovery too.",
+        explanation: "At mount the root directory, and the inodes of bitmap and summary or the files of every realtime group are loaded, with \
+            norecovery too. Quota inodes are left out here: without them quota is off.",
         advice: "Run check; xfs_repair makes a new root directory.",
         source: "xfs_mount.c:xfs_mountfs; run on 5.10, 6.1, 6.12, 7.2",
         confidence: Confidence::Confirmed,

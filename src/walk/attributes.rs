@@ -65,6 +65,14 @@ impl<'a> Attribute<'a> {
         }
     }
 
+    /// First block within the attribute fork of a value that has blocks of its own; `None` where it lies with the name.
+    pub const fn remote_block(&self) -> Option<u32> {
+        match self.source {
+            Source::Here(_) => None,
+            Source::Remote { block, .. } => Some(block),
+        }
+    }
+
     /// The value. A large one is read from its blocks.
     ///
     /// # Errors

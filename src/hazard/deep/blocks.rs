@@ -1,0 +1,193 @@
+//! What a look at single inodes decides: blocks of links and of attribute values that their maps lack (P6), and the
+//! inodes without which nothing mounts.
+
+use super::{Met, Reader, arithmetic};
+use crate::check::rt::Section;
+use crate::error::{Error, Place};
+use crate::format::Structure;
+use crate::format::attr_remote;
+use crate::format::checksum::CrcState;
+use crate::format::dinode::{Fork, fork_format, metatype, mode};
+use crate::format::symlink::{MAX_LENGTH, SymlinkHeader};
+use crate::units::{ByteOffset, Device, FileBlock, Ino};
+use crate::walk::attributes::{self, VALUE_MAX};
+use crate::walk::extents::ForkMap;
+use crate::walk::metadir::{self, GroupFile};
+use crate::walk::{Inode, InodeBlock, rt};
+use std::ops::ControlFlow;
+
+/// Realtime groups without a single file after which no more are looked for: the count of groups is what is wrong.
+const MOST_ABSENT: u32 = 8;
+
+impl Reader<'_> {
+    /// Blocks of a symbolic link that its map lacks (`xfs_readlink_bmap` looks them up all the same).
+    pub(super) fn link_holes(&mut self, inode: Inode<'_>) {
+        let size = u32::try_from(inode.size()).ok().filter(|&size| size > 0 && size <= MAX_LENGTH);
+        let Some(size) = size.filter(|_| inode.format(Fork::Data) != fork_format::LOCAL) else { return };
+        let context = self.walk.context();
+        let header = if context.has_crc() { u32::try_from(SymlinkHeader::SIZE).unwrap_or(0) } else { 0 };
+        let blocks = size.div_ceil(context.block_size.saturating_sub(header).max(1));
+        // What is wrong with the map is told of where its extents are looked at.
+        let map = ForkMap::read(self.walk, inode, Fork::Data, &mut |_| {});
+        self.holes(inode, &map, (0, blocks), "core.size", || format!("target of {size} bytes"));
+    }
+
+    /// Blocks of attribute values that the map lacks (`xfs_attr_rmtval_get` looks them up all the same).
+    pub(super) fn value_holes(&mut self, inode: Inode<'_>) {
+        if inode.format(Fork::Attr) == fork_format::LOCAL {
+            return;
+        }
+        let capacity = attr_remote::capacity(self.walk.context()).max(1);
+        let mut values: Vec<(u32, u32, String)> = Vec::new();
+        let mut errors = Vec::new();
+        let _all = attributes::for_each(self.walk, inode, &mut |error| errors.push(error), |attribute| {
+            if let Some(first) = attribute.remote_block().filter(|_| !attribute.is_incomplete()) {
+                let name = String::from_utf8_lossy(attribute.name).into_owned();
+                values.push((first, attribute.length.min(VALUE_MAX), name));
+            }
+            ControlFlow::Continue(())
+        });
+        errors.iter().for_each(|error| self.unread(error));
+        if values.is_empty() {
+            return;
+        }
+        let map = ForkMap::read(self.walk, inode, Fork::Attr, &mut |_| {});
+        for (first, length, name) in values {
+            self.holes(inode, &map, (first, length.div_ceil(capacity)), "valueblk", || {
+                format!("value of attribute {name:?}, {length} bytes")
+            });
+        }
+    }
+
+    fn holes(
+        &mut self,
+        inode: Inode<'_>,
+        map: &ForkMap,
+        (first, blocks): (u32, u32),
+        field: &'static str,
+        what: impl FnOnce() -> String,
+    ) {
+        let all = (first..first.saturating_add(blocks)).map(|block| FileBlock(u64::from(block)));
+        let mut missing = all.filter(|&block| map.find(block).is_none());
+        let Some(hole) = missing.next() else { return };
+        let count = missing.count().saturating_add(1);
+        let volume = self.volume;
+        let text = || {
+            let (new, old) = (arithmetic(volume, u64::MAX - 1), arithmetic(volume, u64::MAX));
+            format!(
+                "{}: {count} of its {blocks} blocks have no extent, from block {hole} of the fork on; a hole is looked up \
+                 as -2 on 3.2 and later: {new}; as -1 before: {old}",
+                what()
+            )
+        };
+        self.deep.metadata_hole.at(|| inode.place(volume).field(field), text);
+    }
+
+    /// The inodes that every mount loads: root directory, metadata directory, bitmap and summary or the files of the
+    /// realtime groups (`xfs_mountfs`, `xfs_rtmount_inodes`, `xfs_rtginode_load`).
+    pub(super) fn mount_inodes(&mut self) {
+        let walk = self.walk;
+        let sb = self.volume.superblock();
+        let named = |ino: Ino| ino.0 != 0 && !ino.is_null() && walk.geometry().split_inode(ino).is_some();
+        let mut wanted = vec![(sb.rootino, "root directory", true)];
+        if walk.context().features.has_metadir() {
+            wanted.push((sb.metadirino, "metadata directory", true));
+        } else if self.section.is_some() {
+            wanted.extend([(sb.rbmino, "realtime bitmap", false), (sb.rsumino, "realtime summary", false)]);
+        }
+        for (ino, name, directory) in wanted {
+            // Numbers that lead nowhere have rows of their own.
+            if named(ino) {
+                self.loads(walk.inode(ino), name, directory.then_some(mode::DIRECTORY), None);
+            }
+        }
+        if let Some(section) = self.section.clone().filter(|section| section.rt.groups.is_some()) {
+            self.group_inodes(&section);
+        }
+    }
+
+    fn group_inodes(&mut self, section: &Section<'_>) {
+        let walk = self.walk;
+        let files = [
+            (GroupFile::Bitmap, section.has_bitmap(), metatype::RTBITMAP),
+            (GroupFile::Summary, section.has_bitmap(), metatype::RTSUMMARY),
+            (GroupFile::Rmap, section.has_rmap(), metatype::RTRMAP),
+            (GroupFile::Refcount, section.has_reflink(), metatype::RTREFCOUNT),
+        ];
+        if let Err(error) = metadir::open(walk, "rtgroups", &mut |_| {}) {
+            self.not_loaded(&error, "directory rtgroups");
+            return;
+        }
+        let mut absent = 0u32;
+        for group in section.groups() {
+            let mut found = false;
+            for &(file, _, kind) in files.iter().filter(|(_, wanted, _)| *wanted) {
+                let name = format!("{}.{}", group.number, file.name());
+                let block = rt::inode(walk, group.number, file, &mut |_| {});
+                found |= block.is_ok();
+                self.loads(block, &name, None, Some((kind, group.number.0)));
+            }
+            absent = if found { 0 } else { absent.saturating_add(1) };
+            if absent >= MOST_ABSENT {
+                return;
+            }
+        }
+    }
+
+    fn loads(
+        &mut self,
+        block: crate::error::Result<InodeBlock>,
+        name: &str,
+        kind: Option<u16>,
+        group: Option<(u16, u32)>,
+    ) {
+        let block = match block {
+            Ok(block) => block,
+            Err(error) => return self.not_loaded(&error, name),
+        };
+        let inode = block.inode();
+        let wrong = if let CrcState::Bad { computed } = inode.crc() {
+            Some(("crc", format!("the checksum does not match, {computed:#x} is right")))
+        } else if inode.mode() == 0 {
+            Some(("core.mode", "mode is 0: a free inode".to_owned()))
+        } else if kind.is_some_and(|kind| inode.mode() & mode::TYPE != kind) {
+            Some(("core.mode", format!("a {}, expected a directory", inode.kind().name())))
+        } else if let Some((kind, number)) = group {
+            if inode.metatype() != Some(kind) {
+                let found = inode.metatype().map_or("no metadata file".to_owned(), |n| n.to_string());
+                Some(("core.metatype", format!("metatype is {found}, expected {kind}")))
+            } else if inode.projid() != number {
+                Some(("core.projid", format!("belongs to group {}, expected {number}", inode.projid())))
+            } else {
+                None
+            }
+        } else {
+            None
+        };
+        if let Some((field, text)) = wrong {
+            let place = Place { structure: format!("{name}, inode {}", inode.ino), ..block.place().clone() };
+            self.deep.mount_inode.at(|| place.field(field), || text);
+        }
+    }
+
+    fn not_loaded(&mut self, error: &Error, name: &str) {
+        if matches!(error, Error::Exhausted { .. }) {
+            return self.unread(error);
+        }
+        let place = || match error {
+            Error::Corrupt { place, .. } | Error::Io { place, .. } | Error::Unsupported { place, .. } => {
+                let structure = format!("{name}: {}", place.structure);
+                Place { structure, ..(**place).clone() }
+            }
+            _ => Place::new(Device::Data, ByteOffset(0), 512, name),
+        };
+        self.deep.mount_inode.at(place, || error.to_string());
+    }
+}
+
+impl Met {
+    /// Is it met at all?
+    pub fn is_met(&self) -> bool {
+        self.first.is_some()
+    }
+}
