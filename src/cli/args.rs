@@ -253,15 +253,17 @@ pub struct ExplainArgs {
     pub catalogue: bool,
 }
 
-/// A number, decimal or 0x hexadecimal, with an optional unit s (512 bytes), k, m, g, t.
+/// A number, decimal or 0x hexadecimal, with an optional unit: s (512 bytes), or k, m, g, t, p, e, powers of 1024 as in
+/// xfsprogs (KiB, MiB … are the same).
 pub fn number(text: &str) -> Result<u64, String> {
-    let (digits, unit) = match text.strip_suffix(|c: char| "skmgtSKMGT".contains(c)) {
-        Some(digits) if !text.starts_with("0x") => (digits, text.get(digits.len()..).unwrap_or("")),
-        _ => (text, ""),
+    let plain = text.strip_suffix("iB").filter(|rest| rest.ends_with(|c: char| "kKMGTPE".contains(c))).unwrap_or(text);
+    let (digits, unit) = match plain.strip_suffix(|c: char| "skmgtpeSKMGTPE".contains(c)) {
+        Some(digits) if !plain.starts_with("0x") => (digits, plain.get(digits.len()..).unwrap_or("")),
+        _ => (plain, ""),
     };
     let value = match digits.strip_prefix("0x") {
         Some(hex) => u64::from_str_radix(hex, 16).ok(),
-        None => digits.parse::<u64>().ok(),
+        None => digits.parse::<u64>().ok().filter(|_| !digits.starts_with('+')),
     };
     let factor = match unit.to_ascii_lowercase().as_str() {
         "s" => 512,
@@ -269,9 +271,14 @@ pub fn number(text: &str) -> Result<u64, String> {
         "m" => 1 << 20,
         "g" => 1 << 30,
         "t" => 1 << 40,
+        "p" => 1 << 50,
+        "e" => 1 << 60,
         _ => 1u64,
     };
-    value.and_then(|value| value.checked_mul(factor)).ok_or_else(|| format!("{text:?} is no number"))
+    let value = value.and_then(|value| value.checked_mul(factor));
+    value.ok_or_else(|| {
+        format!("{text:?} is no number: expected digits below 2^64, with or without k, m, g, t, p, e (powers of 1024) or s (512)")
+    })
 }
 
 #[cfg(test)]
@@ -290,7 +297,8 @@ mod tests {
         assert_eq!(number("0x10"), Ok(16));
         assert_eq!(number("9m"), Ok(9 << 20));
         assert_eq!(number("18432s"), Ok(9_437_184));
-        for bad in ["", "x", "-1", "1q", "99999999999t", "0x"] {
+        assert_eq!((number("4KiB"), number("2MiB"), number("1p")), (Ok(4096), Ok(2 << 20), Ok(1 << 50)));
+        for bad in ["", "x", "-1", "+1", "1q", "99999999999t", "0x", "16e", "1iB", "5siB", "1.6t", "iB", "k"] {
             assert!(number(bad).is_err(), "{bad}");
         }
     }

@@ -2,7 +2,7 @@
 //! which hazards would it bring. The registry is asked about the superblock as it would be then.
 
 use super::geometry::size;
-use super::{About, Answer, Evaluation, Facts, KERNELS, Kernel, Row, Severity};
+use super::{About, Answer, Evaluation, Facts, KERNELS, Kernel, Mount, Row, Severity};
 use crate::units::{Blocks, ExtLen, RtExtent};
 
 /// A reason for or against.
@@ -217,7 +217,9 @@ fn brought(facts: &Facts, g: &Geometry) -> Vec<Brought> {
         let mut worst: Option<Severity> = None;
         for version in KERNELS {
             let kernel = Kernel::upstream(version);
-            if let Some(effect) = after.effect(row, &kernel) {
+            // What refuses the file system as it is brings nothing new.
+            let mounts = before.verdict(&kernel).mount != Mount::Refused;
+            if let Some(effect) = after.effect(row, &kernel).filter(|_| mounts) {
                 kernels.push(kernel.name.clone());
                 worst = worst.max(Some(effect.severity));
             }

@@ -3,8 +3,6 @@
 //! Arithmetic only. How long a write takes is not on the disk, so nothing here promises a latency.
 
 use super::Facts;
-use crate::units::BASIC_BLOCK;
-
 /// The workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Workload {
@@ -172,7 +170,9 @@ pub struct Advice {
     pub seconds: (u64, u64),
     /// Extents per hour and stream without a hint …
     pub per_hour: PerHour,
-    /// … and with one of so many bytes.
+    /// Bytes of a realtime extent that would fit better.
+    pub best: u64,
+    /// … and with a hint of so many bytes, which kernels take for the section at hand.
     pub hint: u64,
     /// Extents per hour and stream with that hint.
     pub per_hour_hint: PerHour,
@@ -212,7 +212,9 @@ pub fn advise(facts: &Facts, workload: Workload) -> Advice {
         narrow(by_size.min(u128::from(workload.millifps)) * u128::from(streams))
     };
     let hour = workload.bytes_per_hour();
-    let longest = LONGEST.saturating_mul(block);
+    // The longest record, of whole allocation units.
+    let units = LONGEST.saturating_mul(block).checked_div(allocation).unwrap_or(0).max(1);
+    let longest = units.saturating_mul(allocation);
     let per_hour = |size: u64| {
         let least = hour.div_ceil(longest);
         let pieces = if streams == 1 { least } else { hour.div_ceil(size.clamp(1, longest)) };
@@ -220,7 +222,13 @@ pub fn advise(facts: &Facts, workload: Workload) -> Advice {
     };
     let second = narrow(per_stream / 1000).max(frame);
     let whole = if width > 0 { width } else { block };
-    let hint = fitting(second, whole);
+    let best = fitting(second, whole);
+    let hint = fitting_hint(
+        second,
+        if realtime { extent } else { whole },
+        ag.min(u64::from(u32::MAX).saturating_mul(block)),
+        realtime,
+    );
     // Without a hint a frame is one piece, rounded up to whole allocation units.
     let piece = frame.div_ceil(allocation).saturating_mul(allocation);
     let mut relations = vec![Relation { of: ("frame", frame), unit: ("block", block) }];
@@ -252,6 +260,7 @@ pub fn advise(facts: &Facts, workload: Workload) -> Advice {
         room,
         seconds: (room.0 / rate, room.1 / rate),
         per_hour: per_hour(piece),
+        best,
         hint,
         per_hour_hint: per_hour(hint),
         deadline_rate: narrow(at_once.checked_div(u128::from(deadline)).unwrap_or(0)),
@@ -271,11 +280,20 @@ fn fitting(bytes: u64, unit: u64) -> u64 {
     size
 }
 
+/// An extent size hint for `bytes`, of whole units: a realtime file's must be a multiple of the realtime extent, and one of
+/// the data section is refused beyond half an AG (`xfs_inode_validate_extsize`).
+fn fitting_hint(bytes: u64, unit: u64, ag: u64, realtime: bool) -> u64 {
+    let unit = unit.max(1);
+    let size = fitting(bytes, unit);
+    let most = if realtime { LARGEST_EXTENT.max(unit) } else { ag / 2 };
+    if size <= most { size } else { most.checked_div(unit).unwrap_or(0).max(1).saturating_mul(unit) }
+}
+
 fn options(facts: &Facts, advice: &mut Advice, (unit, width): (u64, u64), second: u64) {
     let block = facts.block().max(1);
     let size = super::geometry::size;
     let Workload { frame, streams, .. } = advice.workload;
-    let best = advice.hint;
+    let (best, hint) = (advice.best, advice.hint);
     let mut option = |option: String, reason: String| advice.options.push(MkfsOption { option, reason });
     let of_width = if width > 0 { format!(", a multiple of the stripe width {}", size(width)) } else { String::new() };
     let bits = facts.bits_per_block().saturating_mul(best);
@@ -289,10 +307,10 @@ fn options(facts: &Facts, advice: &mut Advice, (unit, width): (u64, u64), second
             ),
         );
         option(
-            format!("-d extszinherit={}", best.div_ceil(block)),
+            format!("-d extszinherit={}", hint.div_ceil(block)),
             format!(
                 "in the data section: new files ask for {} at a time, so that {streams} streams do not cut each other into pieces of one frame",
-                size(best)
+                size(hint)
             ),
         );
     } else {
@@ -310,10 +328,12 @@ fn options(facts: &Facts, advice: &mut Advice, (unit, width): (u64, u64), second
         }
         option("-d rtinherit=1".to_owned(), "new files become realtime files without being told".to_owned());
         option(
-            format!("-d extszinherit={}", best.div_ceil(block)),
+            format!("-d extszinherit={}", hint.div_ceil(block)),
             format!(
-                "a hint of {} gives the same without a larger extent: one allocation a second and stream",
-                size(best)
+                "a hint of {}, a multiple of the extent of {}, gives nearly the same without a larger extent; a hint that is none is \
+                 refused, or makes files that cannot be opened",
+                size(hint),
+                size(advice.allocation)
             ),
         );
     }
@@ -336,7 +356,7 @@ fn options(facts: &Facts, advice: &mut Advice, (unit, width): (u64, u64), second
             ),
         );
     }
-    let padded = frame.div_ceil(BASIC_BLOCK * 8).saturating_mul(BASIC_BLOCK * 8);
+    let padded = frame.div_ceil(block).saturating_mul(block);
     let mut note = |text: String| advice.notes.push(text);
     if frame % block != 0 {
         note(format!(

@@ -1,9 +1,11 @@
 //! Advice for a recording workload, and what adding a realtime section would do: as text and as JSON.
 
+use super::preflight::ranges;
 use super::text::size;
 use super::wrap::wrapped;
 use crate::hazard::enable::Enabled;
 use crate::hazard::stream::{Advice, PerHour, Touched};
+use crate::hazard::{KERNELS, Kernel};
 use serde_json::{Map, Value as Json, json};
 use std::fmt::Write;
 
@@ -45,7 +47,7 @@ pub fn advice_json(name: &str, a: &Advice) -> Map<String, Json> {
         "deadline_bytes_per_second": a.deadline_rate,
         "allocation_bytes": a.allocation, "extents_touched": touched_json(a.extents),
         "stripe_units_touched": touched_json(unit), "stripe_widths_touched": touched_json(width),
-        "frames_per_1000_extents": a.frames_per_extent.0, "allocations_per_1000_seconds": a.allocations.0,
+        "frames_per_1000_extents": a.frames_per_extent.0, "allocations_per_1000_seconds": a.allocations.0, "better_extent_bytes": a.best,
         "relations": relations, "section_bytes": a.room.0, "free_bytes": a.room.1,
         "seconds_until_full": a.seconds.0, "seconds_until_free_is_full": a.seconds.1,
         "extents_per_hour_and_stream": per_hour_json(a.per_hour), "hint_bytes": a.hint,
@@ -75,7 +77,12 @@ pub fn advice_text(name: &str, a: &Advice) -> String {
     let mut out = String::new();
     let streams = if w.streams == 1 { "1 stream".to_owned() } else { format!("{} streams", w.streams) };
     let fps = crate::hazard::stream::Milli(w.millifps);
-    let _ = writeln!(out, "{name}: recording {streams} of {} bytes a frame, {fps} frames a second each", w.frame);
+    let _ = writeln!(
+        out,
+        "{name}: recording {streams} of {} bytes a frame, {fps} frame{} a second each",
+        w.frame,
+        if w.millifps == 1000 { "" } else { "s" }
+    );
     let mut row = |name: &str, text: String| {
         let indent = " ".repeat(22);
         let text = wrapped(&text, WIDTH, &indent, &indent);
@@ -105,7 +112,8 @@ pub fn advice_text(name: &str, a: &Advice) -> String {
     let frames =
         if a.frames_per_extent.0 == 0 { "less than 0.001".to_owned() } else { a.frames_per_extent.to_string() };
     row("an extent holds", format!("{frames} frames"));
-    row("allocations", format!("{} a second without a hint", a.allocations));
+    let often = if a.allocations.0 == 0 { "less than 0.001".to_owned() } else { a.allocations.to_string() };
+    row("allocations", format!("{often} a second without a hint"));
     let hour = |p: &PerHour| if p.least == p.most { p.least.to_string() } else { format!("{} to {}", p.least, p.most) };
     row(
         "extents an hour",
@@ -132,6 +140,13 @@ pub fn advice_text(name: &str, a: &Advice) -> String {
         out.push_str(&wrapped(&format!("note: {note}"), WIDTH, "  ", "    "));
     }
     out
+}
+
+/// Kernels of the usual table, runs of neighbours as ranges.
+fn kernels(some: &[String]) -> String {
+    let names: Vec<String> = KERNELS.iter().map(|version| Kernel::upstream(*version).name).collect();
+    let on: Vec<bool> = names.iter().map(|name| some.contains(name)).collect();
+    ranges(&names.iter().map(String::as_str).collect::<Vec<_>>(), &on)
 }
 
 /// What a realtime section would do, as a JSON object.
@@ -172,10 +187,20 @@ pub fn enable_text(name: &str, e: &Enabled) -> String {
         out.push_str(&wrapped(&format!("{mark}{}", reason.text), WIDTH, "  ", "    "));
     }
     if let Some(g) = &e.geometry {
-        let of = g.groups.map_or(String::new(), |n| format!(" in each of {n} groups"));
+        let of = match g.groups {
+            None => String::new(),
+            Some(1) => ", in one group".to_owned(),
+            Some(n) => format!(" in each of {n} groups"),
+        };
+        let blocks = |n: u64| if n == 1 { "1 block".to_owned() } else { format!("{n} blocks") };
         let text = format!(
-            "it would have {} blocks, {} extents of {} blocks, a bitmap of {} blocks and a summary of {} levels in {} blocks{of}",
-            g.blocks, g.extents, g.extent_blocks, g.bitmap_blocks, g.levels, g.summary_blocks
+            "it would have {}, {} extents of {}, a bitmap of {} and a summary of {} levels in {}{of}",
+            blocks(g.blocks),
+            g.extents,
+            blocks(g.extent_blocks),
+            blocks(g.bitmap_blocks),
+            g.levels,
+            blocks(g.summary_blocks)
         );
         out.push_str(&wrapped(&text, WIDTH, "  ", "    "));
     }
@@ -189,7 +214,7 @@ pub fn enable_text(name: &str, e: &Enabled) -> String {
             one.row.id,
             one.row.title,
             one.text,
-            one.kernels.join(", ")
+            kernels(&one.kernels)
         );
         out.push_str(&wrapped(&text, WIDTH, "    ", "      "));
     }
@@ -198,6 +223,9 @@ pub fn enable_text(name: &str, e: &Enabled) -> String {
             let text =
                 format!("safe instead: {bytes} bytes with extents of {extent} (option SIZE:EXTSZ {bytes}:{extent})");
             out.push_str(&wrapped(&text, WIDTH, "  ", "    "));
+        }
+        Some(_) if e.brought.iter().any(|one| one.row.id == "rt-uninitialised-nmap") => {
+            out.push_str("  size and extent size are safe, but for rt-uninitialised-nmap, which no size avoids\n");
         }
         Some(_) => out.push_str("  size and extent size are safe\n"),
         None => {}
