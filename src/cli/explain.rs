@@ -18,15 +18,22 @@ pub fn run(session: &mut Session, args: &ExplainArgs) -> Result<()> {
         if i > 0 && !session.common.json {
             session.print("\n");
         }
-        match (hazard::row(id), check::rule(id)) {
-            (Some(row), _) if session.common.json => session.print_json(of_hazard(row)),
-            (Some(row), _) => session.print(&explain::hazard(row)),
-            (None, Some(rule)) if session.common.json => session.print_json(object(json!({
+        let rows = hazard::rows_of(id);
+        for (i, row) in rows.iter().enumerate() {
+            if session.common.json {
+                session.print_json(of_hazard(row));
+            } else {
+                session.print(&format!("{}{}", if i > 0 { "\n" } else { "" }, explain::hazard(row)));
+            }
+        }
+        match check::rule(id).filter(|_| rows.is_empty()) {
+            Some(rule) if session.common.json => session.print_json(object(json!({
                 "type": "rule", "id": rule.id, "class": rule.class.name(), "structure": rule.structure, "field": rule.field,
                 "summary": rule.summary, "explanation": words(rule.explanation), "source": rule.source, "since": rule.since,
             }))),
-            (None, Some(rule)) => session.print(&explain::rule(rule)),
-            (None, None) => session.error(&Error::request(unknown(id))),
+            Some(rule) => session.print(&explain::rule(rule)),
+            None if rows.is_empty() => session.error(&Error::request(unknown(id))),
+            None => {}
         }
     }
     Ok(())

@@ -4,11 +4,12 @@ use super::args::{PreflightArgs, number};
 use super::journal;
 use super::session::{Outcome, Session};
 use super::target::{self, Target, shown};
-use crate::error::{Error, Result};
+use crate::error::{Error, Place, Result};
 use crate::hazard::enable::enable;
 use crate::hazard::stream::{Workload, advise};
-use crate::hazard::{Asked, Config, Deep, Evaluation, Facts, KERNELS, Kernel, LogState, Mount, Severity};
+use crate::hazard::{Asked, Config, Deep, Evaluation, Facts, Fault, KERNELS, Kernel, LogState, Mount, Severity};
 use crate::report::{preflight, preflight_json, stream};
+use crate::units::{ByteOffset, Device};
 use crate::walk::log::Log;
 use std::path::Path;
 
@@ -30,6 +31,7 @@ pub fn run(session: &mut Session, args: &PreflightArgs) -> Result<()> {
         target.close(session);
         return Ok(());
     }
+    facts.foreign_log = target.log.as_ref().and_then(|log| foreign_log(&target, log));
     if !args.quick {
         facts.deep = Some(Deep::read(&target.volume));
     }
@@ -93,6 +95,18 @@ fn plans(session: &mut Session, args: &PreflightArgs, target: &Target, facts: &F
 }
 
 /// State of the journal, as hazards take it.
+fn foreign_log(target: &Target, log: &Log) -> Option<Fault> {
+    let (uuid, right) = (log.foreign?, target.volume.superblock().uuid);
+    let text = format!("the log is of another file system: its records carry uuid {uuid}, this one is {right}");
+    let device = if target.volume.devices().log.is_some() { Device::Log } else { Device::Data };
+    let byte = match device {
+        Device::Log => ByteOffset(0),
+        _ => target.volume.geometry().block_byte(target.volume.superblock().logstart).unwrap_or_default(),
+    };
+    Some(Fault { place: Place::new(device, byte, 512, "log").field("h_fs_uuid"), text })
+}
+
+/// The state of the log as hazards take it.
 pub fn log_state(target: &Target) -> LogState {
     match target.log.as_ref().and_then(Log::is_dirty) {
         Some(false) => LogState::Clean,

@@ -5,6 +5,7 @@
 //! why a condition that was not met is open.
 
 mod blocks;
+mod maps;
 
 use super::facts::{Facts, Fault};
 use super::nullderef::{Lookup, lookup};
@@ -16,13 +17,10 @@ use crate::format::btree_block::{Shape, head};
 use crate::format::dinode::{Fork, flags, flags2, fork_format, metatype};
 use crate::format::dinode_view::Kind;
 use crate::format::{bmbt, bnobt, cntbt, finobt, inobt, refcountbt, rmapbt};
-use crate::units::{AgNumber, FsBlock, RgNumber, RtBlock};
+use crate::units::{AgNumber, FsBlock, RtBlock};
 use crate::volume::Volume;
 use crate::walk::btree::{At, Blocks, Root};
-use crate::walk::metadir::GroupFile;
-use crate::walk::rt::bitmap::{Pass, Run, scan};
 use crate::walk::rt::files::is_realtime_file;
-use crate::walk::rt::meta::{MetaFile, Missing, Piece};
 use crate::walk::rt::{self};
 use crate::walk::{Inode, Walk, extents, group, inodes};
 
@@ -65,6 +63,8 @@ pub struct Deep {
     pub metadata_hole: Met,
     /// C51: an inode that every mount loads is damaged, or not there.
     pub mount_inode: Met,
+    /// The realtime superblock on the device that was given: not this file system's, or damaged.
+    pub rt_superblock: Met,
     /// P7: a pointer of a btree outside its AG, or outside all AGs.
     pub pointer_outside: Met,
     /// RT-06: realtime flag without a section.
@@ -140,6 +140,7 @@ impl Deep {
         let quota = [sb.uquotino.0, sb.gquotino.0, sb.pquotino.0];
         let mut reader = Reader { volume, walk: &walk, section: Section::new(&walk), deep: Self::default(), quota };
         reader.mount_inodes();
+        reader.realtime_superblock();
         reader.realtime_inodes();
         for ag in group::numbers(&walk) {
             reader.ag_btrees(ag);
@@ -159,82 +160,6 @@ impl Reader<'_> {
     /// Errors of btree walks that are pointers to nowhere are found by themselves; others hide what is behind them.
     fn walk_error(&mut self, error: &Error) {
         self.unread(error);
-    }
-
-    fn realtime_inodes(&mut self) {
-        let Some(section) = self.section.clone() else { return };
-        if section.rt.groups.is_some() {
-            return;
-        }
-        let Some(whole) = rt::group(section.rt, RgNumber(0)) else { return };
-        let size = self.walk.geometry().block_size();
-        for (file, blocks) in
-            [(GroupFile::Bitmap, section.sizes.bitmap_blocks), (GroupFile::Summary, section.sizes.summary_blocks)]
-        {
-            let mut errors = Vec::new();
-            let block = match rt::inode(self.walk, RgNumber(0), file, &mut |_| {}) {
-                Ok(block) => block,
-                Err(error) => {
-                    self.unread(&error);
-                    continue;
-                }
-            };
-            let meta = MetaFile::new(self.walk, block, &mut |error| errors.push(error));
-            errors.iter().for_each(|error| self.unread(error));
-            let (inode, place) = (meta.inode(), meta.place().clone());
-            let name = format!("realtime {} inode {}", file.name(), inode.ino);
-            let named = || Place { structure: name.clone(), ..place.clone() };
-            let least = blocks.saturating_mul(size);
-            let fits = u64::try_from(inode.size()).is_ok_and(|n| n >= least && n.checked_rem(size) == Some(0));
-            if !fits {
-                let text = || format!("core.size is {}, {blocks} blocks of {size} need {least}", inode.size());
-                self.deep.rt_size.at(|| named().field("core.size"), text);
-            }
-            if file == GroupFile::Bitmap && inode.flags() & flags::NEWRTBM != 0 {
-                let raw = crate::format::bits::be64(inode.bytes(), 32).unwrap_or(0);
-                let text = || format!("newrtbm is set: atime holds the sequence number {raw}");
-                self.deep.sequence.at(|| named().field("core.atime"), text);
-            }
-            for extent in meta.extents() {
-                self.extent_within_ags(extent, &named, |deep| &mut deep.rt_outside);
-            }
-            if file == GroupFile::Bitmap {
-                self.tail(&section, &whole, &meta);
-            }
-            let mut missing: Vec<(u64, u64, &'static str)> = Vec::new();
-            meta.each(self.walk, 0, blocks, &mut |piece| {
-                if let Piece::Missing { first, blocks, why } = &piece {
-                    match why {
-                        Missing::Hole => missing.push((*first, *blocks, "no extent")),
-                        Missing::Unwritten(_) => missing.push((*first, *blocks, "an unwritten extent")),
-                        Missing::Outside(_) | Missing::Unreadable(_) => {}
-                    }
-                }
-                missing.len() < 1000
-            });
-            for (first, count, what) in missing {
-                let hole = arithmetic(self.volume, u64::MAX - 1);
-                let text = || {
-                    format!(
-                        "{count} of {blocks} blocks from block {first} on have {what}; a hole is looked up as -2 on 3.2 and later: {hole}"
-                    )
-                };
-                self.deep.rt_hole.at(|| named().field("u3.bmx"), text);
-            }
-        }
-    }
-
-    /// P1: is the last extent free?
-    fn tail(&mut self, section: &Section<'_>, whole: &rt::Group, file: &MetaFile) {
-        let pass = Pass { group: whole, file, sizes: &section.sizes, order: section.order.order() };
-        let mut last_unknown = 0u64;
-        let mut each = |run: Run| {
-            if let Run::Unknown { start, extents } = run {
-                last_unknown = start.saturating_add(extents);
-            }
-        };
-        let count = scan(self.walk, &pass, &mut each, &mut |_| {});
-        self.deep.tail = (last_unknown < whole.extents).then_some(count.last_run);
     }
 
     /// Notes an extent of the data device that does not lie within one AG.

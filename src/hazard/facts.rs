@@ -96,6 +96,8 @@ pub struct Facts {
     pub logical_sector: Option<u32>,
     /// State of the journal.
     pub log: LogState,
+    /// Records of another file system in the journal, where it was looked at.
+    pub foreign_log: Option<Fault>,
     /// The AG headers, or why they were not looked at.
     pub headers: Result<Headers, String>,
     /// Inodes, extents and btrees, where they were looked at.
@@ -137,6 +139,7 @@ impl Facts {
             log_bytes: devices.log.as_ref().map(|log| log.len()),
             logical_sector: asked.logical_sector,
             log: asked.log,
+            foreign_log: None,
             headers: Err("AG headers were not asked for".into()),
             deep: None,
             sb,

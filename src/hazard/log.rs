@@ -3,7 +3,8 @@
 use super::kernel::{ALWAYS, NEVER, since, v};
 use super::minlog::minimum_log_blocks;
 use super::{
-    About, Answer, Confidence, Facts, Kernel, LogState, Modes, Row, Severity, Stable, danger, effect, note, refuse,
+    About, Answer, Confidence, Evidence, Facts, Kernel, LogState, Modes, Row, Severity, Stable, danger, effect, note,
+    refuse,
 };
 
 /// The tests of log geometry moved into the superblock verifier in 6.5; 6.1.112 took that.
@@ -250,10 +251,10 @@ pub(super) const ROWS: &[Row] = &[
         refs: "C25, C44",
         about: About::Kernel,
         title: "the log is of another file system, or its records are damaged",
-        test: |f| if f.log == LogState::Clean {
-            Answer::No
-        } else {
-            Answer::Unknown("not looked at yet: the records of the journal decide".into())
+        test: |f| match &f.foreign_log {
+            Some(fault) => Answer::Yes(Evidence { text: fault.text.clone(), place: Some(fault.place.clone()) }),
+            None if f.log == LogState::Clean => Answer::No,
+            None => Answer::Unknown("not looked at yet: the records of the journal decide".into()),
         },
         effects: &[effect(ALWAYS, NEVER, Severity::Refuse, Modes::RECOVERING, "log recovery fails: EFSCORRUPTED; ro,norecovery mounts")],
         explanation: "Recovery stops at a record whose UUID is another file system's, or whose lengths are absurd.",

@@ -314,6 +314,15 @@ pub fn row(id: &str) -> Option<&'static Row> {
         .or_else(|| rows().find(|row| row.refs.split(", ").any(|name| name.eq_ignore_ascii_case(id))))
 }
 
+/// The row of that id, or else all that it is a reference of (`P6`, `RT-02`, `C25`).
+pub fn rows_of(id: &str) -> Vec<&'static Row> {
+    let of = |row: &&Row| row.refs.split(", ").any(|name| name.eq_ignore_ascii_case(id));
+    match rows().find(|row| row.id == id) {
+        Some(row) => vec![row],
+        None => rows().filter(of).collect(),
+    }
+}
+
 /// The answers of all rows about one image.
 #[derive(Debug)]
 pub struct Evaluation<'a> {

@@ -94,9 +94,9 @@ pub(super) const NEEDS_RT_INODES: &str =
     "not looked at yet: the extents of the realtime bitmap and summary inodes decide";
 const NEEDS_EXTENTS: &str = "not looked at yet: the extents of every file decide";
 
-/// The answer of a condition on the bitmap and summary inodes of a classic section.
+/// The answer of a condition on the inodes of bitmaps and summaries.
 pub(super) fn rt_inodes(f: &Facts, which: impl FnOnce(&super::Deep) -> &super::Met) -> Answer {
-    if f.classic_rt() { f.deep(NEEDS_RT_INODES, which) } else { Answer::No }
+    if f.rt() && !f.features.has_zoned() { f.deep(NEEDS_RT_INODES, which) } else { Answer::No }
 }
 
 const FILE_BEYOND: &[Effect] = &[

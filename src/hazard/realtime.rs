@@ -178,6 +178,19 @@ fn lost_inode(f: &Facts) -> Answer {
     Answer::No
 }
 
+/// One fault is enough, whatever else could not be looked at.
+fn realtime_superblock(f: &Facts) -> Answer {
+    if !f.rt() || !f.features.has_metadir() || f.features.has_zoned() {
+        return Answer::No;
+    }
+    match (&f.deep, f.rt_bytes) {
+        (_, None) => Answer::Unknown("no --rtdev was given".into()),
+        (None, _) => Answer::Unknown("not looked at yet: the first block of the realtime device decides".into()),
+        (Some(deep), _) if deep.rt_superblock.is_met() => f.deep("", |deep| &deep.rt_superblock),
+        (Some(_), _) => Answer::No,
+    }
+}
+
 fn null_inode(f: &Facts) -> Answer {
     let null = f.sb.rbmino.is_null() || f.sb.rsumino.is_null();
     f.at(!f.copy && !grouped(f) && null, "rbmino", || {
@@ -238,6 +251,33 @@ pub(super) const ROWS: &[Row] = &[
         source: "xfs_rtalloc.c:xfs_rtmount_init, all releases; run on 5.10, 6.1, 6.12, 7.2",
         confidence: Confidence::Confirmed,
         fire: "mkfs.xfs -r rtdev=R asked about without --rtdev (neighbour: with)",
+    },
+    Row {
+        id: "rt-device-internal",
+        refs: "RT-02",
+        about: About::Kernel,
+        title: "a realtime device was named, but the section lies on the data device",
+        test: |f| f.at(f.internal_rt() && f.rt_bytes.is_some(), "rtstart", || format!("rtstart is {}: the section lies inside, --rtdev names another", f.zoned.0)),
+        effects: &[refuse(v(6, 15), NEVER, "\"can't use internal and external rtdev at the same time\", EINVAL")],
+        explanation: "A zoned section that begins behind the data section takes no device of its own.",
+        advice: "Mount without rtdev=.",
+        source: "xfs_super.c:xfs_setup_devices (7.2)",
+        confidence: Confidence::Inferred,
+        fire: "any zoned image with an internal section asked about with --rtdev (neighbour: without)",
+    },
+    Row {
+        id: "rt-superblock-bad",
+        refs: "RT-22",
+        about: About::Kernel,
+        title: "the realtime device belongs to another file system, or its superblock is damaged",
+        test: realtime_superblock,
+        effects: &[refuse(v(6, 13), NEVER, "\"realtime superblock ... failed\": EFSCORRUPTED or EINVAL, with norecovery too")],
+        explanation: "With realtime groups the first block of the realtime device says whose it is: label and uuids must be the superblock's. \
+            Without groups nothing on the device tells.",
+        advice: "Name the right device; where it is the right one, xfs_repair writes the block anew.",
+        source: "xfs_sb.c:xfs_rtsb_verify_all, xfs_rtalloc.c:xfs_rtmount_readsb (7.2)",
+        confidence: Confidence::Inferred,
+        fire: "the realtime device of another file system with realtime groups",
     },
     Row {
         id: "rt-device-short",

@@ -65,6 +65,9 @@ fn c32_needs_33_levels() {
     assert!(errors.contains("sb-rextslog-mismatch") && errors.contains("rextslog is 4, expected 32"), "{errors}");
     assert!(text.contains("33 levels (the superblock says 5)") && text.contains("131073 blocks"), "{text}");
     assert_eq!(code, Some(1));
+    let out = xfsinspect(&["preflight", "@c32-rextslog-32bit", "--kernel", "6.1.192", "--kernel", "7.2"]);
+    let text = String::from_utf8_lossy(&out.stdout).into_owned();
+    assert!(text.contains("refused by every kernel asked about") && text.contains("33 levels (the superblock"), "{text}");
 }
 
 #[test]
@@ -81,6 +84,23 @@ fn c34_has_a_flag_without_a_section() {
     assert_eq!((damage(&common::volume("c34-rtflag-without-rtdev")), code), (vec!["rtfile-without-section"], Some(1)));
 }
 
+/// Zones have neither: that is no empty answer. What is used stands between what is free, and in the strip.
+#[test]
+fn zones_have_runs_and_a_strip_but_no_summary() {
+    let (text, errors, code) = rt("v5-zoned", &["summary"]);
+    assert!(text.is_empty() && errors.contains("there is no realtime summary to show"), "{text} {errors}");
+    assert_eq!(code, Some(2));
+    let runs = json("v5-zoned", &["bitmap"]);
+    let runs: Vec<_> = runs.iter().filter(|line| line["type"] == "rt_run").collect();
+    let sum = |state: &str| -> u64 {
+        runs.iter().filter(|line| line["state"] == state).map(|line| line["extents"].as_u64().unwrap()).sum()
+    };
+    // 22 zones of 4096 blocks; 1697 are in use.
+    assert_eq!((sum("used"), sum("free")), (1697, 22 * 4096 - 1697));
+    let (text, _, _) = rt("v5-zoned", &["bitmap", "--map"]);
+    assert!(text.lines().next().unwrap().contains('\u{2588}'), "{text}");
+}
+
 /// mkfs.xfs -N says the same of 1.6 TB.
 #[test]
 fn c36_sizes() {
@@ -88,9 +108,50 @@ fn c36_sizes() {
     assert_eq!((s.bitmap_blocks, s.levels, s.summary_blocks * 4096), (11_924, 29, 1_384_448));
 }
 
+/// The same as a superblock: 1.6 TB of 4 KiB extents, and the figures that `rt` and `preflight` give.
+#[test]
+fn c36_as_an_image() {
+    let image = Image::new("v5-rt-64k");
+    let volume = image.superblock_changed(|b| {
+        b[16..24].copy_from_slice(&390_703_446u64.to_be_bytes());
+        b[24..32].copy_from_slice(&390_703_446u64.to_be_bytes());
+        b[80..84].copy_from_slice(&1u32.to_be_bytes());
+        b[92..96].copy_from_slice(&11_924u32.to_be_bytes());
+        b[125] = 28;
+    });
+    let (damage, _, report) = look(&volume);
+    let sizes = report.unwrap().sizes;
+    assert_eq!((sizes.bitmap_blocks, sizes.levels, sizes.summary_blocks), (11_924, 29, 338));
+    // The files are those of a smaller section.
+    assert!(damage.contains("rtbitmap-size-wrong") && damage.contains("rtsummary-size-wrong"), "{damage:?}");
+    // 338 blocks hold the 1383184 bytes of 29 levels.
+    assert_eq!((29 * 11_924 * 4, 338 * 4096), (1_383_184, 1_384_448));
+}
+
+/// Quotas with a section without groups: the mount works, and nothing is counted.
+#[test]
+fn c56_quotas_are_off() {
+    let preflight = |name: &str| {
+        let out = xfsinspect(&["preflight", &format!("@{name}"), "--kernel", "6.1.192", "--kernel", "7.2"]);
+        String::from_utf8_lossy(&out.stdout).into_owned()
+    };
+    let classic = preflight("c63-classic-rt-recorder");
+    assert!(classic.contains("quotas are turned off at mount, whatever the mount options say"), "{classic}");
+    let groups = preflight("c64-rtgroups-64m");
+    assert!(!groups.contains("quotas are turned off") && groups.contains("6.1.192: refused"), "{groups}");
+    // Quota on by the superblock: a row of its own.
+    let image = Image::new("c63-classic-rt-recorder");
+    let volume = image.superblock_changed(|b| b[177] |= 1);
+    let asked = xfsinspect::hazard::Asked { logical_sector: None, log: xfsinspect::hazard::LogState::Clean, headers: true };
+    let facts = xfsinspect::hazard::Facts::new(&volume, asked);
+    let evaluation = xfsinspect::hazard::Evaluation::new(&facts);
+    assert!(matches!(evaluation.answer("rt-quota-off"), Some(xfsinspect::hazard::Answer::Yes(_))));
+}
+
 #[test]
 fn c42_cannot_be_judged_before_the_log_is_replayed() {
-    let (_, errors, code) = rt("c42-rt-dirty-log", &[]);
+    let (text, errors, code) = rt("c42-rt-dirty-log", &[]);
+    assert!(text.contains("before the log is recovered: what follows may be out of date"), "{text}");
     assert!(errors.contains("log-dirty") && errors.contains("tail at block 2, head at block 14"), "{errors}");
     assert_eq!(code, Some(3));
 }

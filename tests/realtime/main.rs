@@ -7,6 +7,8 @@ mod common;
 mod cases;
 mod damage;
 mod flips;
+mod pairing;
 mod patch;
 mod plans;
 mod predicates;
+mod rules;

@@ -4,6 +4,7 @@ use super::group::Report;
 use super::{Section, Sink, files::inode_place, rules};
 use crate::error::Place;
 use crate::format::dinode::Fork;
+use crate::format::dinode_view::Kind;
 use crate::format::refcountbt::Shared;
 use crate::format::rmapbt::{Mapping, owner};
 use crate::units::Ino;
@@ -212,6 +213,10 @@ fn group_rules(group: &Group, tree: &Tree, kind: u16, sink: &mut Sink<'_>) {
     let (inode, place) = (tree.inode(), tree.inode_place());
     if let crate::format::checksum::CrcState::Bad { computed } = inode.crc() {
         sink.raise(rules::GROUP_FILE, place.field("crc"), "checksum does not match", format_args!("{computed:#x}"));
+    }
+    if inode.kind() != Kind::Regular {
+        let found = format!("mode {:#o}", inode.mode());
+        sink.raise(rules::GROUP_FILE, place.field("core.mode"), found, "a regular file in use");
     }
     if inode.metatype() != Some(kind) {
         let found = inode.metatype().map_or("no metadata file".to_owned(), |n| n.to_string());

@@ -31,6 +31,12 @@ fn realtime(volume: &Volume, sink: &mut Sink<'_>) {
         }
         return;
     };
+    if rt.device == Device::Data
+        && let Some(device) = volume.devices().rt.as_ref()
+    {
+        let found = format!("{} bytes", device.len());
+        sink.raise(rules::DEVICE_UNUSED, start(Device::Rt), found, "no device: the section lies on the data device");
+    }
     let Some(device) = volume.devices().get(rt.device) else { return };
     let gaps = rt.groups.as_ref().filter(|groups| groups.gaps);
     let blocks = match gaps {

@@ -424,13 +424,12 @@ fn bitmaps(
     let mut tally = summary.as_ref().map(|file| Tally::new(walk, Disk { file, order }, section.sizes));
     let name = file_name(section, group, GroupFile::Bitmap);
     let mut differing: Vec<Cell> = Vec::new();
-    let (mut too_long, mut more) = (Vec::new(), 0u64);
+    let mut more = 0u64;
     let observed = std::cell::RefCell::new(observer);
     let mut told = |told: Told| {
         match &told {
             Told::Differs(cell) if differing.len() < MOST_CELLS => differing.push(*cell),
             Told::Differs(_) => more = more.saturating_add(1),
-            Told::NoLevel { start, extents } if too_long.len() < MOST_CELLS => too_long.push((*start, *extents)),
             _ => {}
         }
         observed.borrow_mut().summary(group, &told);
@@ -457,10 +456,6 @@ fn bitmaps(
     if report.count.beyond > 0 {
         let found = format!("{} bits behind extent {}", report.count.beyond, group.extents.saturating_sub(1));
         sink.raise(rules::BITMAP_TAIL, file.place().clone(), found, "none");
-    }
-    for (start, extents) in too_long {
-        let found = format!("a run of {extents} extents from {start} on");
-        sink.raise(rules::SUMMARY_LEVELS, file.place().clone(), found, format_args!("{} levels", section.sizes.levels));
     }
     let Some(summary) = &summary else { return };
     if !report.complete {

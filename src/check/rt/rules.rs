@@ -118,10 +118,6 @@ raised! { SUMMARY, structure "rtsummary";
     /// is no fault. xfs_repair rebuilds it.
     SUMMARY_DIFFERS: "rtsummary-mismatch" xcorrupt "suminfo", "summary does not say what the bitmap says",
         source "scrub/rtsummary.c:xchk_rtsum_compare", since "scrub";
-    /// A free run is longer than the summary has levels for: rextslog is too small. Kernels file it behind the end of
-    /// the summary.
-    SUMMARY_LEVELS: "rtsummary-too-few-levels" corrupt "suminfo", "free run is longer than the summary has levels for",
-        source "xfs_rtbitmap.c:xfs_rtfind_forw", since "6.8";
     /// Words behind the last counter of the summary are not zero. Nothing reads them until the section grows.
     SUMMARY_TAIL: "rtsummary-tail-words" xcorrupt "suminfo", "words are set behind the last counter of the summary",
         source "xfs_repair rt.c:check_rtsummary", since "none";
@@ -277,8 +273,9 @@ raised! { DEVICE, structure "rtdev";
     /// own there, so only this tells that it may be the wrong device.
     DEVICE_FOREIGN: "rtdev-holds-something-else" warning "bytes", "the realtime device begins with something else",
         source "none: a guess", since "none";
-    /// The superblock has no realtime section, so the device is not used.
-    DEVICE_UNUSED: "rtdev-not-needed" warning "rblocks", "a realtime device was given, but there is no realtime section",
+    /// The superblock has no realtime section, or one on the data device (zoned), so the device is not used. With a section on
+    /// the data device the mount option rtdev= is refused.
+    DEVICE_UNUSED: "rtdev-not-needed" warning "rblocks", "a realtime device was given, but none is needed",
         source "xfs_super.c:xfs_open_devices", since "2.6";
 }
 

@@ -2,7 +2,8 @@
 //! inodes without which nothing mounts.
 
 use super::{Met, Reader, arithmetic};
-use crate::check::rt::Section;
+use crate::check::Finding;
+use crate::check::rt::{Section, Sink, devices};
 use crate::error::{Error, Place};
 use crate::format::Structure;
 use crate::format::attr_remote;
@@ -17,7 +18,7 @@ use crate::walk::{Inode, InodeBlock, rt};
 use std::ops::ControlFlow;
 
 /// Realtime groups without a single file after which no more are looked for: the count of groups is what is wrong.
-const MOST_ABSENT: u32 = 8;
+pub(super) const MOST_ABSENT: u32 = 8;
 
 impl Reader<'_> {
     /// Blocks of a symbolic link that its map lacks (`xfs_readlink_bmap` looks them up all the same).
@@ -98,11 +99,24 @@ impl Reader<'_> {
         for (ino, name, directory) in wanted {
             // Numbers that lead nowhere have rows of their own.
             if named(ino) {
-                self.loads(walk.inode(ino), name, directory.then_some(mode::DIRECTORY), None);
+                let as_what = if directory { Wanted::Directory } else { Wanted::Map };
+                self.loads(walk.inode(ino), name, as_what);
             }
         }
         if let Some(section) = self.section.clone().filter(|section| section.rt.groups.is_some()) {
             self.group_inodes(&section);
+        }
+    }
+
+    /// The realtime superblock: whose device is this?
+    pub(super) fn realtime_superblock(&mut self) {
+        let mut found: Vec<Finding> = Vec::new();
+        let mut keep = |finding: Finding| found.push(finding);
+        devices::check(self.walk, &mut Sink::new(false, &mut keep));
+        for finding in found.into_iter().filter(|finding| finding.rule.structure == "rtsb") {
+            let Finding { rule, place, found, expected, .. } = finding;
+            let text = || format!("{}: {} is {found}, expected {expected}", rule.summary, rule.field);
+            self.deep.rt_superblock.at(|| place.field(rule.field), text);
         }
     }
 
@@ -125,7 +139,7 @@ impl Reader<'_> {
                 let name = format!("{}.{}", group.number, file.name());
                 let block = rt::inode(walk, group.number, file, &mut |_| {});
                 found |= block.is_ok();
-                self.loads(block, &name, None, Some((kind, group.number.0)));
+                self.loads(block, &name, Wanted::Group { file, kind, number: group.number.0 });
             }
             absent = if found { 0 } else { absent.saturating_add(1) };
             if absent >= MOST_ABSENT {
@@ -134,13 +148,7 @@ impl Reader<'_> {
         }
     }
 
-    fn loads(
-        &mut self,
-        block: crate::error::Result<InodeBlock>,
-        name: &str,
-        kind: Option<u16>,
-        group: Option<(u16, u32)>,
-    ) {
+    fn loads(&mut self, block: crate::error::Result<InodeBlock>, name: &str, wanted: Wanted) {
         let block = match block {
             Ok(block) => block,
             Err(error) => return self.not_loaded(&error, name),
@@ -150,19 +158,8 @@ impl Reader<'_> {
             Some(("crc", format!("the checksum does not match, {computed:#x} is right")))
         } else if inode.mode() == 0 {
             Some(("core.mode", "mode is 0: a free inode".to_owned()))
-        } else if kind.is_some_and(|kind| inode.mode() & mode::TYPE != kind) {
-            Some(("core.mode", format!("a {}, expected a directory", inode.kind().name())))
-        } else if let Some((kind, number)) = group {
-            if inode.metatype() != Some(kind) {
-                let found = inode.metatype().map_or("no metadata file".to_owned(), |n| n.to_string());
-                Some(("core.metatype", format!("metatype is {found}, expected {kind}")))
-            } else if inode.projid() != number {
-                Some(("core.projid", format!("belongs to group {}, expected {number}", inode.projid())))
-            } else {
-                None
-            }
         } else {
-            None
+            wanted.fault(inode)
         };
         if let Some((field, text)) = wrong {
             let place = Place { structure: format!("{name}, inode {}", inode.ino), ..block.place().clone() };
@@ -182,6 +179,46 @@ impl Reader<'_> {
             _ => Place::new(Device::Data, ByteOffset(0), 512, name),
         };
         self.deep.mount_inode.at(place, || error.to_string());
+    }
+}
+
+/// What a mount wants an inode to be.
+#[derive(Clone, Copy)]
+enum Wanted {
+    Directory,
+    /// Bitmap or summary without realtime groups.
+    Map,
+    Group {
+        file: GroupFile,
+        kind: u16,
+        number: u32,
+    },
+}
+
+impl Wanted {
+    /// The field that is wrong, and what it says.
+    fn fault(self, inode: Inode<'_>) -> Option<(&'static str, String)> {
+        let format = inode.format(Fork::Data);
+        let map = matches!(format, fork_format::EXTENTS | fork_format::BTREE);
+        let bad_format = || Some(("core.format", format!("format is {format}, which this file cannot have")));
+        match self {
+            Self::Directory if inode.mode() & mode::TYPE != mode::DIRECTORY => {
+                Some(("core.mode", format!("a {}, expected a directory", inode.kind().name())))
+            }
+            Self::Map if !map => bad_format(),
+            Self::Group { kind, .. } if inode.metatype() != Some(kind) => {
+                let found = inode.metatype().map_or("no metadata file".to_owned(), |n| n.to_string());
+                Some(("core.metatype", format!("metatype is {found}, expected {kind}")))
+            }
+            Self::Group { number, .. } if inode.projid() != number => {
+                Some(("core.projid", format!("belongs to group {}, expected {number}", inode.projid())))
+            }
+            Self::Group { file: GroupFile::Bitmap | GroupFile::Summary, .. } if !map => bad_format(),
+            Self::Group { file: GroupFile::Rmap | GroupFile::Refcount, .. } if format != fork_format::META_BTREE => {
+                bad_format()
+            }
+            _ => None,
+        }
     }
 }
 
