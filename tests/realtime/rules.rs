@@ -180,7 +180,7 @@ fn groups(seen: &mut Seen) {
     let image = Image::new("c64-rtgroups-64m");
     let (rmap, refcount) = (group_file(&image, 0, GroupFile::Rmap), group_file(&image, 0, GroupFile::Refcount));
     // Root: level and count of 2 bytes each at byte 176, then records: 24 bytes of the rmap, 12 of the refcount btree.
-    let damages: [(u64, InodeDamage); 11] = [
+    let damages: [(u64, InodeDamage); 10] = [
         (rmap, ("rtgroup-file-missing", |b| b[5] = 2)),
         (rmap, ("rtgroup-file-kind", |b| b[7] ^= 1)),
         (rmap, ("rtgroup-file-number", |b| b[21] ^= 1)),
@@ -196,7 +196,6 @@ fn groups(seen: &mut Seen) {
             }),
         ),
         (rmap, ("rtrmap-extra-mapping", |b| b[180 + 24 + 15] ^= 1)),
-        (refcount, ("rtrefcount-block-damaged", |b| b[177] = 9)),
         (refcount, ("rtrefcount-record-invalid", |b| b[180 + 11] = 0)),
         (
             refcount,
@@ -211,6 +210,9 @@ fn groups(seen: &mut Seen) {
     for (ino, (id, change)) in damages {
         seen.expect(&image.inode_changed(ino, change), id, inode_range(&image, ino));
     }
+    // The place is that of the block to which the root leads then: block 0.
+    let volume = image.inode_changed(refcount, |b| b[177] = 9);
+    seen.expect(&volume, "rtrefcount-block-damaged", (Device::Data, 0..1));
     // What is missing in a btree is told where the blocks, or their owner, lie.
     let volume = image.inode_changed(rmap, |b| b[178..180].fill(0));
     seen.expect(&volume, "rtrmap-lacks-mapping", (Device::Data, 0..image.volume.devices().data.len()));
