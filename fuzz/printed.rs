@@ -345,7 +345,7 @@ fn realtime(volume: &Volume) {
     let mut sink = Sink::new(false, &mut keep);
     if let Some(found) = rt::check(&walk, Depth::Everything, &mut printer, &mut sink) {
         let (sb, zoned) = (volume.superblock(), volume.zoned());
-        printable(&rt_report::report_text("target", &scale, sb, zoned, &found));
+        printable(&rt_report::report_text(("target", false), &scale, sb, zoned, &found));
         object(rt_report::report_json(&scale, sb, zoned, &found));
     }
     printable(&printer.strip.text(&scale));

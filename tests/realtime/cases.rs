@@ -67,7 +67,10 @@ fn c32_needs_33_levels() {
     assert_eq!(code, Some(1));
     let out = xfsinspect(&["preflight", "@c32-rextslog-32bit", "--kernel", "6.1.192", "--kernel", "7.2"]);
     let text = String::from_utf8_lossy(&out.stdout).into_owned();
-    assert!(text.contains("refused by every kernel asked about") && text.contains("33 levels (the superblock"), "{text}");
+    assert!(
+        text.contains("refused by every kernel asked about") && text.contains("33 levels (the superblock"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -142,7 +145,8 @@ fn c56_quotas_are_off() {
     // Quota on by the superblock: a row of its own.
     let image = Image::new("c63-classic-rt-recorder");
     let volume = image.superblock_changed(|b| b[177] |= 1);
-    let asked = xfsinspect::hazard::Asked { logical_sector: None, log: xfsinspect::hazard::LogState::Clean, headers: true };
+    let asked =
+        xfsinspect::hazard::Asked { logical_sector: None, log: xfsinspect::hazard::LogState::Clean, headers: true };
     let facts = xfsinspect::hazard::Facts::new(&volume, asked);
     let evaluation = xfsinspect::hazard::Evaluation::new(&facts);
     assert!(matches!(evaluation.answer("rt-quota-off"), Some(xfsinspect::hazard::Answer::Yes(_))));

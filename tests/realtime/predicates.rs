@@ -10,7 +10,7 @@ use cases::make;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use xfsinspect::format::btree_block::Shape;
-use xfsinspect::format::{bmbt, bnobt};
+use xfsinspect::format::bnobt;
 use xfsinspect::hazard::{Answer, Asked, Deep, Evaluation, Facts, Kernel, LogState, Severity, arithmetic};
 use xfsinspect::units::Device;
 use xfsinspect::volume::Volume;
