@@ -20,11 +20,13 @@ pub mod line;
 pub mod preflight;
 #[cfg(feature = "cli")]
 pub mod preflight_json;
+#[cfg(feature = "cli")]
 mod preflight_rt;
 pub mod print;
 pub mod raw;
 #[cfg(feature = "cli")]
 pub mod rt;
+#[cfg(feature = "cli")]
 mod rt_whole;
 pub mod select;
 #[cfg(feature = "cli")]
