@@ -51,7 +51,11 @@ pub(super) fn realtime(out: &mut String, evaluation: &Evaluation<'_>) {
             (true, true) => "sound, but of a size that kernels before 5.10 cannot cope with (rt-bitmap-end-scan)",
             (true, false) => "sound",
         };
-        let before = if f.log == LogState::Dirty { " by its figures; bitmap, summary and files cannot be judged before the log is recovered" } else { "" };
+        let before = if f.log == LogState::Dirty {
+            " by its figures; bitmap, summary and files cannot be judged before the log is recovered"
+        } else {
+            ""
+        };
         let _ = writeln!(out, "Realtime section: {state}{before}");
         out.push_str(&wrapped(&section(f), WIDTH, "  ", "    "));
         let seen = match &f.deep {
