@@ -516,7 +516,8 @@ impl Scan<'_> {
         }
     }
 
-    /// Checksum and identity. False: the content is not to be believed.
+    /// Checksum and identity. False: the content is not to be believed. One wrong field is damage; more are a block that
+    /// belongs elsewhere.
     fn header(&mut self, block: FsBlock, bytes: &[u8]) -> bool {
         let (ctx, tree) = (self.ctx, self.tree);
         if !ctx.context().has_crc() {
@@ -530,14 +531,17 @@ impl Scan<'_> {
             return false;
         }
         let (blkno, lsn, uuid, owner) = if tree.shape.long { (24, 32, 40, 56) } else { (16, 24, 32, 48) };
+        let mut foreign = 0u8;
         let right = ctx.volume().superblock().metadata_uuid();
         let found = bits::array(bytes, uuid).map(crate::format::Uuid).unwrap_or_default();
         if found != right {
+            foreign = foreign.saturating_add(1);
             self.raise(BAD_UUID, &spot(), found, right);
         }
         let right = ctx.geometry().block_byte(block).and_then(|byte| byte.0.checked_div(BASIC_BLOCK)).unwrap_or(0);
         let found = bits::be64(bytes, blkno).unwrap_or(0);
         if found != right {
+            foreign = foreign.saturating_add(1);
             self.raise(BAD_BLKNO, &spot(), found, right);
         }
         let (found, right) = match tree.root {
@@ -546,10 +550,11 @@ impl Scan<'_> {
         };
         let found = found.unwrap_or(0);
         if found != right {
+            foreign = foreign.saturating_add(1);
             self.raise(BAD_OWNER, &spot(), found, right);
         }
         ctx.lsn(bits::be64(bytes, lsn).unwrap_or(0), spot);
-        true
+        foreign < 2
     }
 
     /// Links between the blocks of a level, where both ends could be entered.

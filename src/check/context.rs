@@ -325,7 +325,8 @@ impl<'a> Ctx<'a> {
                 _ => {}
             }
         }
-        let follows = self.following.load(Ordering::Relaxed) && super::run::may_follow(rule);
+        let follows =
+            super::run::may_follow(rule) && (self.following.load(Ordering::Relaxed) || !collected.ags.is_empty());
         let object = match finding.object {
             _ if follows => Object::FileSystem,
             // What is wrong in all copies was written by one program at one time.

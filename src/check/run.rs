@@ -3,7 +3,7 @@
 use super::context::{Collected, Ctx, Hooks, OWNERS_UNKNOWN, Options, Spot};
 use super::finding::{Class, Finding, Object, RuleInfo};
 use super::inode::{self, Worker};
-use super::{copies, counters, dir, dquot, group, inobt, journal, links, rt, space, tree};
+use super::{attr, copies, counters, dir, dquot, group, inobt, journal, links, rt, space, tree};
 use crate::error::Place;
 use crate::format::Type;
 use crate::units::{AgNumber, Ino};
@@ -265,6 +265,7 @@ pub(super) fn recovery_may_explain(rule: &RuleInfo) -> bool {
 
 /// Rules about names that may be broken only because a directory, or an inode btree, is damaged.
 const FOLLOWS: &[&RuleInfo] = &[
+    attr::PARENT_NOWHERE,
     dir::NO_INODE,
     dir::FREE_INODE,
     tree::DISCONNECTED,
