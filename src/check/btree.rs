@@ -483,7 +483,10 @@ impl Scan<'_> {
             self.result.complete = false;
             return;
         }
-        let believed = self.header(block, bytes);
+        let Some(believed) = self.header(block, bytes) else {
+            self.result.complete = false;
+            return;
+        };
         if head.level != level {
             if believed {
                 let reached = self.reached(child);
@@ -516,19 +519,19 @@ impl Scan<'_> {
         }
     }
 
-    /// Checksum and identity. False: the content is not to be believed. One wrong field is damage; more are a block that
-    /// belongs elsewhere.
-    fn header(&mut self, block: FsBlock, bytes: &[u8]) -> bool {
+    /// Checksum and identity. Some(false): the content is not to be believed; `None`: it is that of another place. One
+    /// wrong field is damage, more are a block that belongs elsewhere.
+    fn header(&mut self, block: FsBlock, bytes: &[u8]) -> Option<bool> {
         let (ctx, tree) = (self.ctx, self.tree);
         if !ctx.context().has_crc() {
-            return true;
+            return Some(true);
         }
         let spot = || tree.spot(ctx, block);
         let at = tree.shape.crc_offset();
         if let CrcState::Bad { computed } = checksum::verify(bytes, at) {
             let stored = bits::array(bytes, at).map_or(0, u32::from_le_bytes);
             self.raise(BAD_CRC, &spot(), format_args!("{stored:#x}"), format_args!("{computed:#x}"));
-            return false;
+            return Some(false);
         }
         let (blkno, lsn, uuid, owner) = if tree.shape.long { (24, 32, 40, 56) } else { (16, 24, 32, 48) };
         let mut foreign = 0u8;
@@ -554,7 +557,7 @@ impl Scan<'_> {
             self.raise(BAD_OWNER, &spot(), found, right);
         }
         ctx.lsn(bits::be64(bytes, lsn).unwrap_or(0), spot);
-        foreign < 2
+        (foreign < 2).then_some(true)
     }
 
     /// Links between the blocks of a level, where both ends could be entered.

@@ -138,7 +138,9 @@ pub fn check(ctx: &Ctx<'_>) {
         return;
     }
     let mut total = std::mem::take(&mut *ctx.quota.total.lock().unwrap_or_else(PoisonError::into_inner));
-    let counted = !ctx.quota.unknown.load(Ordering::Relaxed) && !ctx.any_inode_damaged();
+    // Inodes that no record of a sound btree names were not counted.
+    let all = ctx.groups().iter().all(|group| group.inobt.is_witness());
+    let counted = all && !ctx.quota.unknown.load(Ordering::Relaxed) && !ctx.any_inode_damaged();
     let mut buffers = Buffers::default();
     let mut doubted = false;
     for state in quota::states(ctx.volume().superblock()) {

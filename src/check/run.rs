@@ -283,6 +283,23 @@ pub(super) fn may_follow(rule: &RuleInfo) -> bool {
     FOLLOWS.iter().any(|follows| follows.id == rule.id)
 }
 
+/// Rules that a record of the inode btree, or a block of inodes, breaks with one inode after the other.
+const OF_CHUNKS: &[&RuleInfo] =
+    &[inode::BAD_MAGIC, inobt::ZEROED, inobt::NO_INODES, inobt::FREE_INODE, inobt::USED_INODE];
+
+/// Is one finding of this rule most likely one of many of the same chunks?
+pub(super) fn is_of_chunks(rule: &RuleInfo) -> bool {
+    OF_CHUNKS.iter().any(|of| of.id == rule.id)
+}
+
+/// Rules about blocks that damage in the headers and btrees of the AG breaks with one owner after the other.
+const OF_SPACE: &[&RuleInfo] = &[space::TWICE, space::FREE_IN_USE];
+
+/// May many findings of this rule follow from damage in the AG?
+pub(super) fn is_of_space(rule: &RuleInfo) -> bool {
+    OF_SPACE.iter().any(|of| of.id == rule.id)
+}
+
 fn finish(ctx: &Ctx<'_>, unjudged: Vec<String>) -> Report {
     let cancelled = ctx.is_cancelled();
     let collected = ctx.take_collected();
