@@ -6,6 +6,7 @@
 //! Memory: 48 bytes for each owner that inodes have.
 
 use super::context::{Ctx, Spot};
+use super::finding::{Finding, RuleInfo};
 use super::fork::{Buffers, Read, Reader};
 use super::raised;
 use crate::format::bits;
@@ -254,13 +255,38 @@ impl Records<'_> {
 
     fn limits(&self, record: &DiskDquot, spot: &dyn Fn() -> Spot) {
         let ctx = self.ctx;
-        for (what, soft, hard, count, timer) in [
-            ("blocks", record.blk_softlimit, record.blk_hardlimit, record.bcount, record.btimer),
-            ("inodes", record.ino_softlimit, record.ino_hardlimit, record.icount, record.itimer),
-            ("realtime blocks", record.rtb_softlimit, record.rtb_hardlimit, record.rtbcount, record.rtbtimer),
+        let raise = |rule: &'static RuleInfo, field, found: String, right: String| {
+            let spot = spot();
+            ctx.report(Finding::new(rule, spot.place.field(field), found, right).about(spot.object));
+        };
+        for (what, names, soft, hard, count, timer) in [
+            (
+                "blocks",
+                ("blk_softlimit", "blk_hardlimit", "btimer"),
+                record.blk_softlimit,
+                record.blk_hardlimit,
+                record.bcount,
+                record.btimer,
+            ),
+            (
+                "inodes",
+                ("ino_softlimit", "ino_hardlimit", "itimer"),
+                record.ino_softlimit,
+                record.ino_hardlimit,
+                record.icount,
+                record.itimer,
+            ),
+            (
+                "realtime blocks",
+                ("rtb_softlimit", "rtb_hardlimit", "rtbtimer"),
+                record.rtb_softlimit,
+                record.rtb_hardlimit,
+                record.rtbcount,
+                record.rtbtimer,
+            ),
         ] {
             if soft > hard && hard != 0 {
-                ctx.raise(SOFT_ABOVE_HARD, &spot(), format_args!("{soft} {what}"), format_args!("at most {hard}"));
+                raise(SOFT_ABOVE_HARD, names.0, format!("{soft} {what}"), format!("at most {hard}"));
             }
             if record.id == 0 {
                 continue;
@@ -269,10 +295,10 @@ impl Records<'_> {
             let over = over_hard || (soft != 0 && count > soft);
             if over != (timer != 0) {
                 let right = if over { "a timer that runs" } else { "0" };
-                ctx.raise(BAD_TIMER, &spot(), format_args!("{timer} for {what}"), right);
+                raise(BAD_TIMER, names.2, format!("{timer} for {what}"), right.to_owned());
             }
             if over_hard {
-                ctx.raise(OVER_LIMIT, &spot(), format_args!("{count} {what}"), format_args!("at most {hard}"));
+                raise(OVER_LIMIT, names.1, format!("{count} {what}"), format!("at most {hard}"));
             }
         }
     }
