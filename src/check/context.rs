@@ -356,6 +356,9 @@ impl<'a> Ctx<'a> {
         if follows && super::run::may_follow(finding.rule) {
             return (Object::FileSystem, KEPT_OF_FOLLOWERS);
         }
+        if let Some(cause) = finding.cause {
+            return (cause, KEPT_PER_OBJECT);
+        }
         let ag = match finding.object {
             Object::Inode(ino) => self.geometry().split_inode(ino).map(|(ag, _)| ag),
             Object::Space(ag) => Some(ag),

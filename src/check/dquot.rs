@@ -8,10 +8,10 @@
 use super::context::{Ctx, Spot};
 use super::finding::{Finding, RuleInfo};
 use super::fork::{Buffers, Read, Reader};
-use super::raised;
+use super::{metafile, raised};
 use crate::format::bits;
 use crate::format::checksum::{self, CrcState};
-use crate::format::dinode::{Fork, flags2};
+use crate::format::dinode::{Fork, flags2, metatype};
 use crate::format::dquot::{self, DiskDquot, kind};
 use crate::format::on_disk::Uuid;
 use crate::units::Ino;
@@ -147,6 +147,14 @@ pub fn check(ctx: &Ctx<'_>) {
     for state in quota::states(ctx.volume().superblock()) {
         // What keeps the file from being found is wrong with the superblock or a directory, as is said there.
         let Some(file) = quota::file(ctx.walk, &state, &mut |_| {}) else { continue };
+        let right = match state.kind {
+            Kind::User => metatype::USRQUOTA,
+            Kind::Group => metatype::GRPQUOTA,
+            Kind::Project => metatype::PRJQUOTA,
+        };
+        if let Some(found) = file.inode().metatype().filter(|&found| found != right && found != metatype::UNKNOWN) {
+            ctx.raise(metafile::OTHER_TYPE, &super::fork::inode_spot(ctx, file.ino()), found, right);
+        }
         let mut records = Records { ctx, state, usages: state.checked.then_some(&mut total), counted, doubted };
         let complete = records.check(file.inode(), &mut buffers);
         if complete {
