@@ -39,6 +39,9 @@ raised! { RAISED, structure "attr";
     BAD_PARENT: "parent-bad-pointer" corrupt "parent_dir", "no sound parent pointer",
         source "xfs_parent.c:xfs_parent_valuecheck, xfs_parent_namecheck; repair/attr_repair.c:process_shortform_attr",
         since "6.10";
+    /// A parent pointer names an inode that does not exist. Where an inode btree is damaged, it may exist all the same.
+    PARENT_NOWHERE: "parent-to-no-inode" xcorrupt "parent_dir", "parent pointer names what is no inode",
+        source "scrub/parent.c:xchk_parent_iget; repair/phase6.c:check_parent_ptrs", since "scrub";
 }
 
 /// Names of access control lists, and of capabilities, in namespace trusted.
@@ -186,22 +189,22 @@ fn is_acl(ctx: &Ctx<'_>, value: &[u8]) -> bool {
 /// A parent pointer.
 fn parent(ctx: &Ctx<'_>, inode: Inode<'_>, attribute: &Attribute<'_>, spot: &dyn Fn() -> Spot) {
     let Attribute { flags: bits, name, value } = *attribute;
-    let bad = |found: String, right: &str| {
-        ctx.raise(BAD_PARENT, &spot(), found, right);
+    let bad = |rule, found: String, right: &str| {
+        ctx.raise(rule, &spot(), found, right);
         ctx.names.parents_unknown(ctx, inode.ino);
     };
     if bits & flags::INCOMPLETE != 0 {
-        return bad("incomplete".to_owned(), "never being changed");
+        return bad(BAD_PARENT, "incomplete".to_owned(), "never being changed");
     }
     if name.is_empty() || name.iter().any(|&byte| byte == b'/' || byte == 0) {
-        return bad(super::dir::shown(name), "a name that a file can have");
+        return bad(BAD_PARENT, super::dir::shown(name), "a name that a file can have");
     }
     let Some((parent, generation)) = value.and_then(attr_shortform::parent_of) else {
         let found = value.map_or_else(|| "value in blocks".to_owned(), |value| format!("{} bytes", value.len()));
-        return bad(found, "12 bytes beside the name");
+        return bad(BAD_PARENT, found, "12 bytes beside the name");
     };
     if is_nowhere(ctx, parent) {
-        return bad(format!("inode {parent}"), "a directory");
+        return bad(PARENT_NOWHERE, format!("inode {parent}"), "a directory");
     }
     ctx.names.balance(ctx.slot(inode.ino), names::entry_number(parent, generation, name), true);
 }

@@ -483,7 +483,10 @@ impl Scan<'_> {
             self.result.complete = false;
             return;
         }
-        let believed = self.header(block, bytes);
+        let Some(believed) = self.header(block, bytes) else {
+            self.result.complete = false;
+            return;
+        };
         if head.level != level {
             if believed {
                 let reached = self.reached(child);
@@ -516,28 +519,32 @@ impl Scan<'_> {
         }
     }
 
-    /// Checksum and identity. False: the content is not to be believed.
-    fn header(&mut self, block: FsBlock, bytes: &[u8]) -> bool {
+    /// Checksum and identity. Some(false): the content is not to be believed; `None`: it is that of another place. One
+    /// wrong field is damage, more are a block that belongs elsewhere.
+    fn header(&mut self, block: FsBlock, bytes: &[u8]) -> Option<bool> {
         let (ctx, tree) = (self.ctx, self.tree);
         if !ctx.context().has_crc() {
-            return true;
+            return Some(true);
         }
         let spot = || tree.spot(ctx, block);
         let at = tree.shape.crc_offset();
         if let CrcState::Bad { computed } = checksum::verify(bytes, at) {
             let stored = bits::array(bytes, at).map_or(0, u32::from_le_bytes);
             self.raise(BAD_CRC, &spot(), format_args!("{stored:#x}"), format_args!("{computed:#x}"));
-            return false;
+            return Some(false);
         }
         let (blkno, lsn, uuid, owner) = if tree.shape.long { (24, 32, 40, 56) } else { (16, 24, 32, 48) };
+        let mut foreign = 0u8;
         let right = ctx.volume().superblock().metadata_uuid();
         let found = bits::array(bytes, uuid).map(crate::format::Uuid).unwrap_or_default();
         if found != right {
+            foreign = foreign.saturating_add(1);
             self.raise(BAD_UUID, &spot(), found, right);
         }
         let right = ctx.geometry().block_byte(block).and_then(|byte| byte.0.checked_div(BASIC_BLOCK)).unwrap_or(0);
         let found = bits::be64(bytes, blkno).unwrap_or(0);
         if found != right {
+            foreign = foreign.saturating_add(1);
             self.raise(BAD_BLKNO, &spot(), found, right);
         }
         let (found, right) = match tree.root {
@@ -546,10 +553,11 @@ impl Scan<'_> {
         };
         let found = found.unwrap_or(0);
         if found != right {
+            foreign = foreign.saturating_add(1);
             self.raise(BAD_OWNER, &spot(), found, right);
         }
         ctx.lsn(bits::be64(bytes, lsn).unwrap_or(0), spot);
-        true
+        (foreign < 2).then_some(true)
     }
 
     /// Links between the blocks of a level, where both ends could be entered.

@@ -134,6 +134,9 @@ const KEPT_PER_RULE: u64 = 200;
 /// Findings of one rule about one object that are kept; the rest is folded under the last of them.
 const KEPT_PER_OBJECT: u64 = 5;
 
+/// Findings of one rule that most likely follow from other damage, and are kept.
+const KEPT_OF_FOLLOWERS: u64 = 3;
+
 /// What was found so far.
 #[derive(Debug, Default)]
 pub(super) struct Collected {
@@ -325,15 +328,9 @@ impl<'a> Ctx<'a> {
                 _ => {}
             }
         }
-        let follows = self.following.load(Ordering::Relaxed) && super::run::may_follow(rule);
-        let object = match finding.object {
-            _ if follows => Object::FileSystem,
-            // What is wrong in all copies was written by one program at one time.
-            Object::Superblock(_) => Object::Superblock(AgNumber(0)),
-            object => object,
-        };
+        let (object, most) = self.folded_under(&collected, &finding);
         if let Some(&(kept, last)) = collected.of_object.get(&(rule.id, object))
-            && kept >= KEPT_PER_OBJECT
+            && kept >= most
             && let Some(last) = collected.findings.get_mut(last)
         {
             last.more = last.more.saturating_add(1);
@@ -351,6 +348,32 @@ impl<'a> Ctx<'a> {
             *of_object = (of_object.0.saturating_add(1), at);
             collected.findings.push(finding);
         }
+    }
+
+    /// The object under which findings of a rule are folded, and how many are kept before.
+    fn folded_under(&self, collected: &Collected, finding: &Finding) -> (Object, u64) {
+        let follows = self.following.load(Ordering::Relaxed) || !collected.ags.is_empty();
+        if follows && super::run::may_follow(finding.rule) {
+            return (Object::FileSystem, KEPT_OF_FOLLOWERS);
+        }
+        if let Some(cause) = finding.cause {
+            return (cause, KEPT_PER_OBJECT);
+        }
+        let ag = match finding.object {
+            Object::Inode(ino) => self.geometry().split_inode(ino).map(|(ag, _)| ag),
+            Object::Space(ag) => Some(ag),
+            _ => None,
+        };
+        let object = match (finding.object, ag) {
+            // What is wrong in all copies was written by one program at one time.
+            (Object::Superblock(_), _) => Object::Superblock(AgNumber(0)),
+            // Where the directory of the groups is damaged, all of them lack their files.
+            _ if finding.rule.id == super::rt::rules::GROUP_FILE.id => Object::FileSystem,
+            (_, Some(ag)) if super::run::is_of_chunks(finding.rule) => Object::Space(ag),
+            (_, Some(ag)) if super::run::is_of_space(finding.rule) && collected.ags.contains(&ag) => Object::Space(ag),
+            (object, _) => object,
+        };
+        (object, KEPT_PER_OBJECT)
     }
 
     /// Reports an error of a walk. What could not be read is incomplete; what is corrupt breaks `rule`.

@@ -6,11 +6,12 @@
 //! Memory: 48 bytes for each owner that inodes have.
 
 use super::context::{Ctx, Spot};
+use super::finding::{Finding, RuleInfo};
 use super::fork::{Buffers, Read, Reader};
-use super::raised;
+use super::{metafile, raised};
 use crate::format::bits;
 use crate::format::checksum::{self, CrcState};
-use crate::format::dinode::{Fork, flags2};
+use crate::format::dinode::{Fork, flags2, metatype};
 use crate::format::dquot::{self, DiskDquot, kind};
 use crate::format::on_disk::Uuid;
 use crate::units::Ino;
@@ -138,12 +139,22 @@ pub fn check(ctx: &Ctx<'_>) {
         return;
     }
     let mut total = std::mem::take(&mut *ctx.quota.total.lock().unwrap_or_else(PoisonError::into_inner));
-    let counted = !ctx.quota.unknown.load(Ordering::Relaxed) && !ctx.any_inode_damaged();
+    // Inodes that no record of a sound btree names were not counted.
+    let all = ctx.groups().iter().all(|group| group.inobt.is_witness());
+    let counted = all && !ctx.quota.unknown.load(Ordering::Relaxed) && !ctx.any_inode_damaged();
     let mut buffers = Buffers::default();
     let mut doubted = false;
     for state in quota::states(ctx.volume().superblock()) {
         // What keeps the file from being found is wrong with the superblock or a directory, as is said there.
         let Some(file) = quota::file(ctx.walk, &state, &mut |_| {}) else { continue };
+        let right = match state.kind {
+            Kind::User => metatype::USRQUOTA,
+            Kind::Group => metatype::GRPQUOTA,
+            Kind::Project => metatype::PRJQUOTA,
+        };
+        if let Some(found) = file.inode().metatype().filter(|&found| found != right && found != metatype::UNKNOWN) {
+            ctx.raise(metafile::OTHER_TYPE, &super::fork::inode_spot(ctx, file.ino()), found, right);
+        }
         let mut records = Records { ctx, state, usages: state.checked.then_some(&mut total), counted, doubted };
         let complete = records.check(file.inode(), &mut buffers);
         if complete {
@@ -252,13 +263,38 @@ impl Records<'_> {
 
     fn limits(&self, record: &DiskDquot, spot: &dyn Fn() -> Spot) {
         let ctx = self.ctx;
-        for (what, soft, hard, count, timer) in [
-            ("blocks", record.blk_softlimit, record.blk_hardlimit, record.bcount, record.btimer),
-            ("inodes", record.ino_softlimit, record.ino_hardlimit, record.icount, record.itimer),
-            ("realtime blocks", record.rtb_softlimit, record.rtb_hardlimit, record.rtbcount, record.rtbtimer),
+        let raise = |rule: &'static RuleInfo, field, found: String, right: String| {
+            let spot = spot();
+            ctx.report(Finding::new(rule, spot.place.field(field), found, right).about(spot.object));
+        };
+        for (what, names, soft, hard, count, timer) in [
+            (
+                "blocks",
+                ("blk_softlimit", "blk_hardlimit", "btimer"),
+                record.blk_softlimit,
+                record.blk_hardlimit,
+                record.bcount,
+                record.btimer,
+            ),
+            (
+                "inodes",
+                ("ino_softlimit", "ino_hardlimit", "itimer"),
+                record.ino_softlimit,
+                record.ino_hardlimit,
+                record.icount,
+                record.itimer,
+            ),
+            (
+                "realtime blocks",
+                ("rtb_softlimit", "rtb_hardlimit", "rtbtimer"),
+                record.rtb_softlimit,
+                record.rtb_hardlimit,
+                record.rtbcount,
+                record.rtbtimer,
+            ),
         ] {
             if soft > hard && hard != 0 {
-                ctx.raise(SOFT_ABOVE_HARD, &spot(), format_args!("{soft} {what}"), format_args!("at most {hard}"));
+                raise(SOFT_ABOVE_HARD, names.0, format!("{soft} {what}"), format!("at most {hard}"));
             }
             if record.id == 0 {
                 continue;
@@ -267,10 +303,10 @@ impl Records<'_> {
             let over = over_hard || (soft != 0 && count > soft);
             if over != (timer != 0) {
                 let right = if over { "a timer that runs" } else { "0" };
-                ctx.raise(BAD_TIMER, &spot(), format_args!("{timer} for {what}"), right);
+                raise(BAD_TIMER, names.2, format!("{timer} for {what}"), right.to_owned());
             }
             if over_hard {
-                ctx.raise(OVER_LIMIT, &spot(), format_args!("{count} {what}"), format_args!("at most {hard}"));
+                raise(OVER_LIMIT, names.1, format!("{count} {what}"), format!("at most {hard}"));
             }
         }
     }

@@ -153,6 +153,8 @@ pub struct Finding {
     pub object: Object,
     /// Further findings of this rule about the same object, which are folded under this one.
     pub more: u64,
+    /// The object whose damage may be the cause of many such findings, where it is another one.
+    pub cause: Option<Object>,
     /// Path of the object in the tree, without leading slash: for inodes, once it was looked up.
     pub object_path: Option<Vec<u8>>,
     /// Does that path begin at the root of the metadata directory?
@@ -163,13 +165,20 @@ impl Finding {
     /// A finding about the file system as a whole.
     pub fn new(rule: &'static RuleInfo, place: Place, found: impl fmt::Display, expected: impl fmt::Display) -> Self {
         let (found, expected) = (found.to_string(), expected.to_string());
-        Self { rule, place, found, expected, object: Object::FileSystem, more: 0, object_path: None, in_metadir: false }
+        let object = Object::FileSystem;
+        Self { rule, place, found, expected, object, more: 0, cause: None, object_path: None, in_metadir: false }
     }
 
     /// The same, about `object`.
     #[must_use]
     pub fn about(self, object: Object) -> Self {
         Self { object, ..self }
+    }
+
+    /// The same, which damage of `object` may have caused, too: it is folded with others of that object.
+    #[must_use]
+    pub fn caused_by(self, object: Object) -> Self {
+        Self { cause: Some(object), ..self }
     }
 
     /// The field, with its structure: `agf 0 › bnobt block 4 › recs[3].startblock`.

@@ -229,17 +229,18 @@ pub fn inode_spot(ctx: &Ctx<'_>, ino: Ino) -> Spot {
 pub struct Frame {
     crc: usize,
     blkno: usize,
-    lsn: usize,
+    lsn: Option<usize>,
     uuid: usize,
     owner: usize,
 }
 
 /// Index blocks (`struct xfs_da3_blkinfo`).
-pub const DA: Frame = Frame { crc: 12, blkno: 16, lsn: 24, uuid: 32, owner: 48 };
+pub const DA: Frame = Frame { crc: 12, blkno: 16, lsn: Some(24), uuid: 32, owner: 48 };
 /// Directory data and free blocks (`struct xfs_dir3_blk_hdr`).
-pub const DIR: Frame = Frame { crc: 4, blkno: 8, lsn: 16, uuid: 24, owner: 40 };
-/// Blocks of large values (`struct xfs_attr3_rmt_hdr`).
-pub const REMOTE: Frame = Frame { crc: 12, blkno: 40, lsn: 48, uuid: 16, owner: 32 };
+pub const DIR: Frame = Frame { crc: 4, blkno: 8, lsn: Some(16), uuid: 24, owner: 40 };
+/// Blocks of large values (`struct xfs_attr3_rmt_hdr`). They are written past the log: their LSN means nothing, and
+/// recovery and verifiers of the kernel pass it over.
+pub const REMOTE: Frame = Frame { crc: 12, blkno: 40, lsn: None, uuid: 16, owner: 32 };
 
 /// Rules about what a block says of itself.
 #[derive(Clone, Copy, Debug)]
@@ -289,7 +290,9 @@ pub fn frame(
         foreign += 1;
         ctx.raise(rules.owner, &spot(), found, ino);
     }
-    ctx.lsn(bits::be64(bytes, frame.lsn).unwrap_or(0), spot);
+    if let Some(lsn) = frame.lsn.and_then(|lsn| bits::be64(bytes, lsn)) {
+        ctx.lsn(lsn, spot);
+    }
     // One wrong field is damage; more are a block that belongs elsewhere.
     foreign < 2
 }

@@ -18,28 +18,31 @@ use crate::units::{AgNumber, FsBlock, RtBlock};
 use crate::walk::Inode;
 use crate::walk::btree::Root;
 
-raised! { RAISED, structure "inode", fields DinodeCore;
+raised! { EXTENTS, structure "inode";
     /// An extent must lie within one AG, behind its headers, or within the realtime section.
-    OUTSIDE: "inode-extent-outside" corrupt nextents, "extent lies outside the device",
+    OUTSIDE: "inode-extent-outside" corrupt "startblock", "extent lies outside the device",
         source "xfs_bmap.c:xfs_bmap_validate_extent; repair/dinode.c:process_bmbt_reclist_int", since "4.16";
     /// Extents stand in the order of the file, and none begins before the one in front of it ends.
-    DISORDER: "inode-extents-disordered" corrupt nextents, "extents out of order or overlapping",
+    DISORDER: "inode-extents-disordered" corrupt "startoff", "extents out of order or overlapping",
         source "scrub/bmap.c:xchk_bmap_iextent; repair/dinode.c:process_bmbt_reclist_int", since "4.16";
     /// An extent has at least one block. Records of zeros behind the others are a count that is too large.
-    EMPTY: "inode-extent-empty" corrupt nextents, "extent without blocks",
+    EMPTY: "inode-extent-empty" corrupt "blockcount", "extent without blocks",
         source "xfs_bmap.c:xfs_bmap_validate_extent; repair/dinode.c:process_bmbt_reclist_int", since "4.16";
     /// Only regular files have extents that are allocated but not written, and on V4 only with the feature extflg.
-    UNWRITTEN: "inode-extent-unwritten" corrupt nextents, "unwritten extent where there can be none",
+    UNWRITTEN: "inode-extent-unwritten" corrupt "extentflag", "unwritten extent where there can be none",
         source "xfs_bmap.c:xfs_bmap_validate_extent; repair/dinode.c:process_bmbt_reclist_int", since "4.16";
     /// Directories have three parts of 32 GiB, attribute forks 2^32 blocks: an extent behind that is never found.
-    BEYOND: "inode-extent-beyond" corrupt nextents, "extent behind the end of what can be in such a fork",
+    BEYOND: "inode-extent-beyond" corrupt "startoff", "extent behind the end of what can be in such a fork",
         source "scrub/bmap.c:xchk_bmap_dirattr_extent; repair/phase6.c:longform_dir2_entry_check", since "scrub";
     /// The level of the btree of extents must be one that so many extents can need, and never 0.
-    BAD_ROOT_LEVEL: "inode-bmbt-bad-level" corrupt format, "impossible level in the root of the btree",
+    BAD_ROOT_LEVEL: "inode-bmbt-bad-level" corrupt "level", "impossible level in the root of the btree",
         source "xfs_inode_fork.c:xfs_iformat_btree; repair/dinode.c:process_btinode", since "2.6";
     /// The root of a btree in the inode has 1 child at least, and not more than fit into the fork.
-    BAD_ROOT_COUNT: "inode-bmbt-bad-numrecs" corrupt format, "impossible number of records in the root of the btree",
+    BAD_ROOT_COUNT: "inode-bmbt-bad-numrecs" corrupt "numrecs", "impossible number of records in the root of the btree",
         source "xfs_inode_fork.c:xfs_iformat_btree; repair/dinode.c:process_btinode", since "2.6";
+}
+
+raised! { RAISED, structure "inode", fields DinodeCore;
     /// The btree holds another number of extents than the inode says. The kernel reads the whole list before it uses one,
     /// and gives up the file where the numbers differ ("corrupt extents" or an I/O error for every access). xfs_repair
     /// sets the count to what it finds.

@@ -171,11 +171,20 @@ pub fn check(ctx: &Ctx<'_>, group: &mut Group, agi: &Agi, owners: &mut Local<'_>
         }
         right
     });
-    doubtful.sort_unstable();
-    group.doubtful = doubtful;
     if !group.inobt.is_witness() {
         ctx.owners_unknown();
     }
+    chunks.sort_unstable_by_key(|chunk| chunk.startino);
+    // Of records that overlap one at least is wrong: the order was said to be. The first stands in for both.
+    chunks.dedup_by(|chunk, before| {
+        let overlaps = chunk.startino.0 < before.startino.0.saturating_add(INODES_PER_CHUNK);
+        if overlaps {
+            doubtful.push(before.startino);
+        }
+        overlaps
+    });
+    doubtful.sort_unstable();
+    group.doubtful = doubtful;
     let chunks = Chunks::new(chunks);
     for chunk in chunks.iter() {
         let space = INODES_PER_CHUNK.saturating_sub(chunk.holemask.count_ones().saturating_mul(INODES_PER_HOLE));

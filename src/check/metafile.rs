@@ -31,6 +31,10 @@ raised! { RAISED, structure "metafile", fields DinodeCore;
     /// The root of the metadata directory has the flag of metadata files, and the files in it.
     NOT_METADATA: "metafile-without-flag" corrupt metatype, "metadata root without the flag of metadata files",
         source "xfs_metafile.c:xfs_metafile_iget", since "6.13";
+    /// The name of a metadata file in its directory says what it holds, and its type must be the same. Kernels refuse the
+    /// mount, or quotas.
+    OTHER_TYPE: "metafile-other-type" corrupt metatype, "metadata file is of another type than its name says",
+        source "xfs_icache.c:xfs_trans_metafile_iget; repair: discovery of quota inodes in the metadata directory", since "6.13";
     /// The file belongs to a realtime group that is not there: its project number is that of its group.
     BAD_GROUP: "metafile-bad-group" corrupt projid_lo, "file of a realtime group that is not there",
         source "xfs_rtgroup.c:xfs_rtginode_load", since "6.13";

@@ -94,6 +94,7 @@ pub const CATALOGUE: &[&[RuleInfo]] = &[
     inode::RAISED_V3,
     dinode::RAISED,
     dinode::RAISED_V3,
+    forks::EXTENTS,
     forks::RAISED,
     forks::RAISED_V3,
     metafile::RAISED,

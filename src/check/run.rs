@@ -3,7 +3,7 @@
 use super::context::{Collected, Ctx, Hooks, OWNERS_UNKNOWN, Options, Spot};
 use super::finding::{Class, Finding, Object, RuleInfo};
 use super::inode::{self, Worker};
-use super::{copies, counters, dir, dquot, group, inobt, journal, links, rt, space, tree};
+use super::{attr, copies, counters, dir, dquot, group, inobt, journal, links, rt, space, tree};
 use crate::error::Place;
 use crate::format::Type;
 use crate::units::{AgNumber, Ino};
@@ -265,6 +265,7 @@ pub(super) fn recovery_may_explain(rule: &RuleInfo) -> bool {
 
 /// Rules about names that may be broken only because a directory, or an inode btree, is damaged.
 const FOLLOWS: &[&RuleInfo] = &[
+    attr::PARENT_NOWHERE,
     dir::NO_INODE,
     dir::FREE_INODE,
     tree::DISCONNECTED,
@@ -280,6 +281,23 @@ const FOLLOWS: &[&RuleInfo] = &[
 /// May what this rule says follow from damage elsewhere?
 pub(super) fn may_follow(rule: &RuleInfo) -> bool {
     FOLLOWS.iter().any(|follows| follows.id == rule.id)
+}
+
+/// Rules that a record of the inode btree, or a block of inodes, breaks with one inode after the other.
+const OF_CHUNKS: &[&RuleInfo] =
+    &[inode::BAD_MAGIC, inobt::ZEROED, inobt::NO_INODES, inobt::FREE_INODE, inobt::USED_INODE];
+
+/// Is one finding of this rule most likely one of many of the same chunks?
+pub(super) fn is_of_chunks(rule: &RuleInfo) -> bool {
+    OF_CHUNKS.iter().any(|of| of.id == rule.id)
+}
+
+/// Rules about blocks that damage in the headers and btrees of the AG breaks with one owner after the other.
+const OF_SPACE: &[&RuleInfo] = &[space::TWICE, space::FREE_IN_USE];
+
+/// May many findings of this rule follow from damage in the AG?
+pub(super) fn is_of_space(rule: &RuleInfo) -> bool {
+    OF_SPACE.iter().any(|of| of.id == rule.id)
 }
 
 fn finish(ctx: &Ctx<'_>, unjudged: Vec<String>) -> Report {

@@ -5,6 +5,7 @@
 //! `pptr.c`.
 
 use super::context::Ctx;
+use super::finding::{Finding, Object};
 use super::fork::inode_spot;
 use super::names::{Pair, Target};
 use super::raised;
@@ -181,7 +182,12 @@ fn compare(ctx: &Ctx<'_>, ino: Ino, (mut pointers, mut names): (Vec<Name>, Vec<N
         // The nearest entry is the one that was meant.
         let same = names.iter().position(|name| name.0 == pointer.0 || name.2 == pointer.2);
         match same.map(|at| names.remove(at)) {
-            Some(name) => ctx.raise(OTHER_POINTER, &spot, text(&pointer), text(&name)),
+            Some(name) => {
+                // A wrong generation of the directory makes one of every pointer to it.
+                let place = spot.place.field(OTHER_POINTER.field);
+                let other = Finding::new(OTHER_POINTER, place, text(&pointer), text(&name)).about(spot.object);
+                ctx.report(other.caused_by(Object::Inode(name.0)));
+            }
             None if is_unread(ctx, incomplete, pointer.0) => {}
             None => ctx.raise(NO_ENTRY, &spot, text(&pointer), "an entry of that name"),
         }

@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 /// One finding: what, where, which value.
 pub fn finding(finding: &Finding) -> String {
-    let Finding { rule, place, found, expected, object, more, object_path, in_metadir } = finding;
+    let Finding { rule, place, found, expected, object, more, object_path, in_metadir, cause: _ } = finding;
     let mut out = format!("{}[{}]: {}\n", rule.class, rule.id, rule.summary);
     let _ = writeln!(out, "    where     {} (byte {} of the {} device)", finding.path(), place.byte, place.device);
     let _ = writeln!(out, "    found     {}", escaped(found.as_bytes()));
