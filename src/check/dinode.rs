@@ -7,7 +7,7 @@
 use super::context::{Ctx, Spot};
 use super::finding::RuleInfo;
 use super::inode::Worker;
-use super::{group, raised, rt};
+use super::{raised, rt};
 use crate::format::dinode::{DinodeCore, DinodeV3, Fork, flags, flags2, fork_format, metatype};
 use crate::format::dinode_view::Kind;
 use crate::format::{bits, symlink};
@@ -588,12 +588,4 @@ impl Look<'_, '_> {
             self.raise(NO_OWNER, format_args!("{}:{}:{}", inode.uid(), inode.gid(), inode.projid()), "no -1");
         }
     }
-}
-
-/// Does the AG of this inode have nothing on its lists of unlinked inodes?
-pub fn lists_are_empty(ctx: &Ctx<'_>, inode: Inode<'_>) -> bool {
-    let ag = ctx.geometry().split_inode(inode.ino).map(|(ag, _)| ag);
-    let believed = |group: &&group::Group| group.agi_believed;
-    let agi = ag.and_then(|ag| ctx.group(ag)).filter(believed).and_then(|group| group.agi.as_ref());
-    agi.is_some_and(|agi| agi.unlinked.iter().all(|head| head.is_null()))
 }
