@@ -109,6 +109,10 @@ rules! { structure "agi", subject Subject, fields Agi;
     "agi-unlinked-outside" corrupt unlinked, "head of an unlinked list lies outside the AG",
         source "xfs_ialloc.c:xfs_agi_verify; repair/scan.c:validate_agi", since "4.17",
         |s| s.agi.unlinked.iter().find_map(|&head| s.inode_or_null(head));
+    /// Unused, and zero.
+    "agi-bad-pad" corrupt pad32, "unused field is not zero",
+        source "scrub/agheader.c:xchk_agi", since "scrub",
+        |s| Mismatch::unless(s.agi.pad32 == 0, format!("{:#x}", s.agi.pad32), 0);
     /// Free inodes are some of all inodes.
     "agi-freecount-beyond-count" corrupt freecount, "more free inodes than inodes",
         source "scrub/agheader.c:xchk_agi (against the in-core count)", since "scrub",
