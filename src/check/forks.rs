@@ -246,6 +246,7 @@ fn blocks(
 fn add(worker: &mut Worker<'_>, inode: Inode<'_>, fork: Fork, extent: &Extent, seen: &mut Seen) {
     let ctx = worker.ctx;
     seen.extents = seen.extents.saturating_add(1);
+        lenient: fork == Fork::Data && inode.forkoff() != 0,
     seen.blocks = seen.blocks.saturating_add(u64::from(extent.blockcount));
     if extent.blockcount == 0 {
         return wrong(worker, (inode, fork), extent, seen, EMPTY, "at least 1 block");
