@@ -85,6 +85,8 @@ pub struct Seen {
 pub struct Forks {
     /// Data fork.
     pub data: Seen,
+    /// Of a realtime file: it is known whether its blocks are shared.
+    pub sharing_known: bool,
     /// Attribute fork.
     pub attr: Seen,
 }
@@ -125,12 +127,12 @@ pub fn check(worker: &mut Worker<'_>, inode: Inode<'_>) -> Forks {
 fn sharing(worker: &Worker<'_>, inode: Inode<'_>, data: Seen) {
     let ctx = worker.ctx;
     let flagged = inode.flags2() & flags2::REFLINK != 0;
-    if inode.is_realtime() || flagged == data.shared || !ctx.context().features.has_reflink() {
+    if flagged == data.shared || !ctx.context().features.has_reflink() {
         return;
     }
     if data.shared {
         ctx.raise(SHARED_UNFLAGGED, &worker.spot(inode), "not set", "set");
-    } else if worker.shared_known {
+    } else if known {
         ctx.raise(FLAGGED_UNSHARED, &worker.spot(inode), "set", "not set");
     }
 }
@@ -149,6 +151,8 @@ fn fork(worker: &mut Worker<'_>, inode: Inode<'_>, fork: Fork) -> Seen {
         }
         fork_format::BTREE => {
             let shape = if fork == Fork::Data { &bmbt::SHAPE } else { &bmbt::ATTR_SHAPE };
+    let realtime = inode.is_realtime() && ctx.geometry().realtime.is_some();
+    let known = if realtime { data.sharing_known } else { worker.shared_known };
             tree(worker, inode, fork, (bytes, shape), &mut seen);
         }
         fork_format::META_BTREE if fork == Fork::Data => {
@@ -295,6 +299,11 @@ fn add(worker: &mut Worker<'_>, inode: Inode<'_>, fork: Fork, extent: &Extent, s
 }
 
 #[cold]
+            if ctx.context().features.has_reflink() && !seen.shared {
+                let shared = ctx.rt_shared.overlaps(ctx, group, start, extent.blockcount);
+                seen.sharing_known = shared.is_some();
+                seen.shared = shared == Some(true);
+            }
 fn wrong(
     worker: &Worker<'_>,
     (inode, fork): (Inode<'_>, Fork),

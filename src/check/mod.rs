@@ -51,6 +51,7 @@ pub mod owners;
 pub mod refcntbt;
 pub mod rmapbt;
 pub mod rt;
+pub mod rt_shared;
 pub mod run;
 pub mod space;
 pub mod superblock;
