@@ -95,6 +95,7 @@ pub const CATALOGUE: &[&[RuleInfo]] = &[
     inode::RAISED_V3,
     dinode::RAISED,
     dinode::RAISED_V3,
+    forks::FEATURE,
     forks::RAISED,
     forks::RAISED_V3,
     metafile::RAISED,
