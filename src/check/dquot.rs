@@ -10,7 +10,7 @@ use super::fork::{Buffers, Read, Reader};
 use super::raised;
 use crate::format::bits;
 use crate::format::checksum::{self, CrcState};
-use crate::format::dinode::{Fork, flags2};
+use crate::format::dinode::{Fork, flags2, metatype};
 use crate::format::dquot::{self, DiskDquot, kind};
 use crate::format::on_disk::Uuid;
 use crate::units::Ino;
@@ -20,6 +20,13 @@ use crate::walk::quota::{self, Kind, State, Usage};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
+
+raised! { FILE, structure "dquot", fields crate::format::dinode::DinodeCore;
+    /// The file that the metadata directory names for a kind of quota is of another kind. Kernels do not switch on these
+    /// quotas.
+    BAD_FILE: "dquot-bad-file" corrupt metatype, "file of quotas is of another kind",
+        source "xfs_dquot.c:xfs_qm_load_dqinode; xfs_metafile.c:xfs_trans_metafile_iget", since "6.13";
+}
 
 raised! { RAISED, structure "dquot", fields DiskDquot;
     /// There is no quota record. The kernel refuses quotas at mount, or makes the record anew; xfs_repair writes an empty
@@ -50,6 +57,13 @@ raised! { RAISED, structure "dquot", fields DiskDquot;
         source "xfs_dquot_buf.c:xfs_dquot_verify; scrub/quota.c:xchk_quota_item_timer", since "3.10";
     /// More than a hard limit is in use: the limit was lowered since. Nothing is damaged.
     OVER_LIMIT: "dquot-over-hard-limit" warning blk_hardlimit, "more in use than the hard limit",
+        source "scrub/quota.c:xchk_quota_item", since "scrub";
+    /// More in use than the device, or the file system, has.
+    IMPOSSIBLE: "dquot-usage-impossible" corrupt bcount, "more in use than there is",
+        source "scrub/quota.c:xchk_quota_item", since "scrub";
+    /// A limit of more than there is limits nothing, and with sharing more may be counted than there is. Nothing is
+    /// damaged.
+    BEYOND: "dquot-beyond-device" warning blk_hardlimit, "limit or usage beyond what there is",
         source "scrub/quota.c:xchk_quota_item", since "scrub";
     /// Blocks in use, as the inodes have them. xfs_repair has the kernel count anew at the next mount.
     BCOUNT: "dquot-bcount-mismatch" xcorrupt bcount, "not the blocks that the inodes have",
@@ -144,6 +158,14 @@ pub fn check(ctx: &Ctx<'_>) {
     for state in quota::states(ctx.volume().superblock()) {
         // What keeps the file from being found is wrong with the superblock or a directory, as is said there.
         let Some(file) = quota::file(ctx.walk, &state, &mut |_| {}) else { continue };
+        let right = match state.kind {
+            Kind::User => metatype::USRQUOTA,
+            Kind::Group => metatype::GRPQUOTA,
+            Kind::Project => metatype::PRJQUOTA,
+        };
+        if let Some(found) = file.inode().metatype().filter(|&found| found != right) {
+            ctx.raise(BAD_FILE, &super::fork::inode_spot(ctx, file.ino()), found, right);
+        }
         let mut records = Records { ctx, state, usages: state.checked.then_some(&mut total), counted, doubted };
         let complete = records.check(file.inode(), &mut buffers);
         if complete {
@@ -246,6 +268,7 @@ impl Records<'_> {
             return not(BAD_ID, record.id.to_string(), id.to_string());
         }
         self.limits(record, spot);
+        self.possible(record, spot);
         self.usage(record, spot);
         true
     }
@@ -272,6 +295,34 @@ impl Records<'_> {
             if over_hard {
                 ctx.raise(OVER_LIMIT, &spot(), format_args!("{count} {what}"), format_args!("at most {hard}"));
             }
+        }
+    }
+
+    /// Limits and usage against what there is.
+    fn possible(&self, record: &DiskDquot, spot: &dyn Fn() -> Spot) {
+        let (ctx, sb) = (self.ctx, self.ctx.volume().superblock());
+        let shares = ctx.context().features.has_reflink();
+        // Usage that was counted is compared with the count.
+        let counted = self.usages.is_some();
+        for (what, hard, count, most) in [
+            ("blocks", record.blk_hardlimit, record.bcount, sb.dblocks.0),
+            ("realtime blocks", record.rtb_hardlimit, record.rtbcount, sb.rblocks.0),
+        ] {
+            if hard > most {
+                ctx.raise(BEYOND, &spot(), format_args!("limit of {hard} {what}"), format_args!("at most {most}"));
+            }
+            if count > most && !counted {
+                let rule = if shares { BEYOND } else { IMPOSSIBLE };
+                ctx.raise(rule, &spot(), format_args!("{count} {what}"), format_args!("at most {most}"));
+            }
+        }
+        if record.icount > sb.icount && !counted {
+            ctx.raise(
+                IMPOSSIBLE,
+                &spot(),
+                format_args!("{} inodes", record.icount),
+                format_args!("at most {}", sb.icount),
+            );
         }
     }
 

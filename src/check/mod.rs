@@ -110,6 +110,7 @@ pub const CATALOGUE: &[&[RuleInfo]] = &[
     attr::RAISED,
     attr_leaf::RAISED,
     tree::RAISED,
+    dquot::FILE,
     dquot::RAISED,
     space::RAISED,
     counters::RAISED,
