@@ -87,6 +87,9 @@ raised! { RAISED_V3, structure "inode", fields DinodeV3;
     /// half an AG.
     BAD_COWEXTSIZE: "inode-bad-cowextsize" corrupt cowextsize, "extent size hint for copies on write",
         source "xfs_inode_buf.c:xfs_inode_validate_cowextsize; repair/dinode.c:process_dinode_int", since "4.18";
+    /// The hint that a directory hands down to realtime files is no multiple of the realtime extent: the files do without.
+    INHERITED_COWEXTSIZE: "inode-inherited-cowextsize-misfit" warning cowextsize, "hint handed down is no multiple of the realtime extent",
+        source "scrub/inode.c:xchk_inode_cowextsize", since "scrub";
     /// Blocks in use of a zone: at most those of the zone.
     BAD_USED_BLOCKS: "inode-bad-used-blocks" corrupt cowextsize, "more blocks in use than the zone has",
         source "xfs_inode_buf.c:xfs_dinode_verify", since "6.15";
@@ -527,6 +530,8 @@ impl Look<'_, '_> {
             self.raise(BAD_COWEXTSIZE, hint, format_args!("at most {most}"));
         } else if realtime && hint.checked_rem(unit) != Some(0) {
             self.raise(BAD_COWEXTSIZE, hint, format_args!("a multiple of the realtime extent, {unit}"));
+        } else if flag && inode.flags() & flags::RTINHERIT != 0 && hint.checked_rem(unit) != Some(0) {
+            self.raise(INHERITED_COWEXTSIZE, hint, format_args!("a multiple of the realtime extent, {unit}"));
         }
     }
 
@@ -543,7 +548,9 @@ impl Look<'_, '_> {
             self.raise(BAD_METADATA, format_args!("type {what}"), "0 to 8");
         } else if kind != Kind::Directory && kind != Kind::Regular {
             self.raise(BAD_METADATA, kind.name(), "a regular file or directory");
-        } else if (what == metatype::DIR) != (kind == Kind::Directory) && what != metatype::UNKNOWN {
+        } else if (what == metatype::DIR) != (kind == Kind::Directory)
+            && (what != metatype::UNKNOWN || kind == Kind::Directory)
+        {
             self.raise(
                 BAD_METADATA,
                 format_args!("{} of type {what}", kind.name()),
