@@ -548,9 +548,7 @@ impl Look<'_, '_> {
             self.raise(BAD_METADATA, format_args!("type {what}"), "0 to 8");
         } else if kind != Kind::Directory && kind != Kind::Regular {
             self.raise(BAD_METADATA, kind.name(), "a regular file or directory");
-        } else if (what == metatype::DIR) != (kind == Kind::Directory)
-            && (what != metatype::UNKNOWN || kind == Kind::Directory)
-        {
+        } else if what == metatype::UNKNOWN || (what == metatype::DIR) != (kind == Kind::Directory) {
             self.raise(
                 BAD_METADATA,
                 format_args!("{} of type {what}", kind.name()),
