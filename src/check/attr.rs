@@ -34,9 +34,8 @@ raised! { RAISED, structure "attr";
     /// the list. xfs_repair removes the attribute.
     BAD_VALUE: "attr-bad-list" corrupt "value", "value is no access control list, or no set of capabilities",
         source "xfs_acl.c:xfs_acl_from_disk; repair/attr_repair.c:valuecheck", since "2.6";
-    /// An attribute was being changed when the file system stopped. It is not visible, and the next change removes it;
-    /// scrub would only tidy up. xfs_repair clears all attributes of the file.
-    INCOMPLETE: "attr-incomplete" xcorrupt "incomplete", "attribute left over from a change",
+    /// An attribute was being changed when the file system stopped. It is not visible, and the next change removes it.
+    INCOMPLETE: "attr-incomplete" preen "incomplete", "attribute left over from a change",
         source "scrub/attr.c:xchk_xattr_actor; repair/attr_repair.c:process_leaf_attr_block", since "scrub";
     /// A parent pointer has a directory and its generation as its value, 12 bytes beside its name, and is never being
     /// changed.
