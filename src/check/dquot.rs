@@ -163,7 +163,7 @@ pub fn check(ctx: &Ctx<'_>) {
             Kind::Group => metatype::GRPQUOTA,
             Kind::Project => metatype::PRJQUOTA,
         };
-        if let Some(found) = file.inode().metatype().filter(|&found| found != right) {
+        if let Some(found) = file.inode().metatype().filter(|&found| found != right && !ctx.is_damaged(file.ino())) {
             ctx.raise(BAD_FILE, &super::fork::inode_spot(ctx, file.ino()), found, right);
         }
         let mut records = Records { ctx, state, usages: state.checked.then_some(&mut total), counted, doubted };
