@@ -109,6 +109,10 @@ rules! { structure "agi", subject Subject, fields Agi;
     "agi-unlinked-outside" corrupt unlinked, "head of an unlinked list lies outside the AG",
         source "xfs_ialloc.c:xfs_agi_verify; repair/scan.c:validate_agi", since "4.17",
         |s| s.agi.unlinked.iter().find_map(|&head| s.inode_or_null(head));
+    /// Unused, and zero.
+    "agi-bad-pad" corrupt pad32, "unused field is not zero",
+        source "scrub/agheader.c:xchk_agi", since "scrub",
+        |s| Mismatch::unless(s.agi.pad32 == 0, format!("{:#x}", s.agi.pad32), 0);
     /// Free inodes are some of all inodes.
     "agi-freecount-beyond-count" corrupt freecount, "more free inodes than inodes",
         source "scrub/agheader.c:xchk_agi (against the in-core count)", since "scrub",
@@ -135,14 +139,19 @@ raised! { RAISED, structure "agi", fields Agi;
     /// The list leads out of the AG, in circles, or to something that is no inode.
     BAD_LIST: "agi-unlinked-bad-list" corrupt unlinked, "list of unlinked inodes leads nowhere",
         source "xfs_inode.c:xfs_iunlink_reload_next; scrub/agheader_repair.c", since "6.6";
+    /// The list leads to an inode that is free, or that has links: freeing what is on the list would free a file that is
+    /// in use.
+    NOT_UNLINKED: "agi-unlinked-in-use" corrupt unlinked, "list of unlinked inodes leads to one that is none",
+        source "scrub/inode.c:xchk_inode_check_unlinked; scrub/agheader.c:xchk_iunlink_bucket", since "scrub";
     /// Inodes stand on list number modulo 64.
     WRONG_BUCKET: "agi-unlinked-wrong-bucket" corrupt unlinked, "unlinked inode on the wrong list",
-        source "scrub/agheader_repair.c:xrep_iunlink_mark_incore", since "scrub";
+        source "scrub/agheader.c:xchk_iunlink_bucket", since "scrub";
 }
 
-/// Counts of the header against the btrees. What a btree that is no witness would say is left out.
-pub fn against_btrees(ctx: &Ctx<'_>, group: &Group) {
-    let Some(agi) = group.agi.as_ref().filter(|_| group.agi_believed) else { return };
+/// Counts of the header against the btrees. What a btree that is no witness would say is left out. Gives the inodes on
+/// the lists of unlinked ones, in order, where all lists could be followed.
+pub fn against_btrees(ctx: &Ctx<'_>, group: &Group) -> Option<Vec<AgIno>> {
+    let agi = group.agi.as_ref().filter(|_| group.agi_believed)?;
     let spot = spot(ctx, group.ag);
     let features = &ctx.context().features;
     let compare = |rule: &'static super::RuleInfo, found: u32, right: u64| {
@@ -168,23 +177,29 @@ pub fn against_btrees(ctx: &Ctx<'_>, group: &Group) {
             compare(FBLOCKS, agi.fblocks, group.finobt.blocks);
         }
     }
-    if !group.reported.contains(&NOT_EMPTY.field) {
-        unlinked_lists(ctx, group.ag, agi, &spot);
-    }
+    if group.reported.contains(&NOT_EMPTY.field) { None } else { unlinked_lists(ctx, group.ag, agi, &spot) }
 }
 
-fn unlinked_lists(ctx: &Ctx<'_>, ag: AgNumber, agi: &Agi, spot: &Spot) {
+fn unlinked_lists(ctx: &Ctx<'_>, ag: AgNumber, agi: &Agi, spot: &Spot) -> Option<Vec<AgIno>> {
     if agi.unlinked.iter().all(|head| head.is_null()) {
-        return;
+        return Some(Vec::new());
     }
     let mut sound = true;
-    let mut wrong = None;
+    let (mut wrong, mut in_use) = (None, None);
+    let mut members = Vec::new();
     for item in unlinked(ctx.walk, ag, agi) {
         match item {
             Ok((bucket, ino)) => {
-                let agino = ctx.geometry().split_inode(ino).map_or(0, |(_, agino)| agino.0);
-                if agino % 64 != bucket {
-                    wrong.get_or_insert((bucket, ino, agino % 64));
+                let agino = ctx.geometry().split_inode(ino).map_or(AgIno(0), |(_, agino)| agino);
+                members.push(agino);
+                if agino.0 % 64 != bucket {
+                    wrong.get_or_insert((bucket, ino, agino.0 % 64));
+                }
+                if let Ok(block) = ctx.walk.inode(ino)
+                    && (block.inode().mode() == 0 || block.inode().nlink() > 0)
+                {
+                    let (mode, nlink) = (block.inode().mode(), block.inode().nlink());
+                    in_use.get_or_insert((bucket, ino, mode, nlink));
                 }
             }
             Err(error) => {
@@ -194,16 +209,21 @@ fn unlinked_lists(ctx: &Ctx<'_>, ag: AgNumber, agi: &Agi, spot: &Spot) {
         }
     }
     if !sound {
-        return;
+        return None;
     }
+    members.sort_unstable();
     let part = |bucket| spot.part(format_args!("unlinked[{bucket}]"));
     if let Some((bucket, ino, right)) = wrong {
         ctx.raise(WRONG_BUCKET, &part(bucket), ino, format_args!("list {right}"));
-        return;
+    } else if let Some((bucket, ino, mode, nlink)) = in_use {
+        let found = if mode == 0 { format!("{ino}, free") } else { format!("{ino}, with {nlink} links") };
+        ctx.raise(NOT_UNLINKED, &part(bucket), found, "an inode in use, without links");
+    } else {
+        for (bucket, head) in (0u32..).zip(agi.unlinked).filter(|(_, head)| !head.is_null()) {
+            ctx.raise(NOT_EMPTY, &part(bucket), head, "null");
+        }
     }
-    for (bucket, head) in (0u32..).zip(agi.unlinked).filter(|(_, head)| !head.is_null()) {
-        ctx.raise(NOT_EMPTY, &part(bucket), head, "null");
-    }
+    Some(members)
 }
 
 /// The AGI of an AG as a spot.

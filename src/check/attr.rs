@@ -27,6 +27,9 @@ raised! { RAISED, structure "attr";
     BAD_NAME: "attr-bad-name" corrupt "name", "name that no attribute can have",
         source "xfs_attr.c:xfs_attr_namecheck; scrub/attr.c:xchk_xattr_actor; repair/attr_repair.c:process_shortform_attr",
         since "4.17";
+    /// Lookups find the first of two attributes with one name, and changes are made to that: the other stays for ever.
+    NAME_TWICE: "attr-name-twice" corrupt "name", "two attributes with the same name",
+        source "xfs_attr_leaf.c:xfs_attr3_leaf_lookup_int (finds the first)", since "none";
     /// The value of an access control list or of capabilities is none. The kernel denies access to the file, or ignores
     /// the list. xfs_repair removes the attribute.
     BAD_VALUE: "attr-bad-list" corrupt "value", "value is no access control list, or no set of capabilities",
@@ -55,6 +58,17 @@ pub(super) struct Attribute<'a> {
     pub name: &'a [u8],
     /// The value where it lies beside the name.
     pub value: Option<&'a [u8]>,
+}
+
+impl Attribute<'_> {
+    /// Are these two of one name? What is being changed may stand beside its successor; parent pointers are told apart by
+    /// their values as well.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let spaces = |attribute: &Self| attribute.flags & (flags::NAMESPACES | flags::INCOMPLETE);
+        let parent = self.flags & flags::PARENT != 0;
+        let complete = (self.flags | other.flags) & flags::INCOMPLETE == 0;
+        complete && spaces(self) == spaces(other) && self.name == other.name && (!parent || self.value == other.value)
+    }
 }
 
 /// Must the value be a list that the kernel reads?
@@ -106,6 +120,10 @@ fn shortform(ctx: &Ctx<'_>, inode: Inode<'_>, fork: &[u8]) -> bool {
             continue;
         }
         let attribute = Attribute { flags: entry.flags, name: entry.name, value: Some(entry.value) };
+        let mut before = attr_shortform::entries(fork).take(i);
+        if before.any(|b| attribute.is_same(&Attribute { flags: b.flags, name: b.name, value: Some(b.value) })) {
+            ctx.raise(NAME_TWICE, &part(), super::dir::shown(entry.name), "another name");
+        }
         judge(ctx, inode, &attribute, &part);
     }
     true

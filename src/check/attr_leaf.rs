@@ -22,7 +22,14 @@ raised! { RAISED, structure "attr.leaf";
     /// A leaf without attributes, left over; only the first block of the fork may be one.
     EMPTY: "attrleaf-empty" corrupt "count", "leaf without attributes",
         source "scrub/attr.c:xchk_xattr_block; repair/attr_repair.c:process_leaf_attr_block", since "scrub";
-    /// Names and values lie from here to the end of the block: none begins before it.
+    /// A leaf without attributes as the only block: left over from a crash while the first attribute was made.
+    EMPTY_FIRST: "attrleaf-empty-first" preen "count", "no attributes in the only leaf",
+        source "scrub/attr.c:xchk_xattr_block; repair/attr_repair.c:process_leaf_attr_block", since "scrub";
+    /// Blocks of the fork that belong neither to the tree nor to a value: space that is lost until the file is deleted.
+    UNREACHED: "attr-unreached-block" warning "before", "block of the attribute fork to which nothing leads",
+        source "none: neither scrub nor xfs_repair looks", since "none";
+    /// Names and values lie from here to the end of the block: none begins before it, and unless the block has holes the
+    /// first begins here.
     FIRSTUSED: "attrleaf-bad-firstused" corrupt "firstused", "not where names and values begin",
         source "xfs_attr_leaf.c:xfs_attr3_leaf_verify; repair/attr_repair.c:process_leaf_attr_block", since "3.10";
     /// Bytes of names and values, as the header counts them.
@@ -55,6 +62,17 @@ raised! { RAISED, structure "attr.leaf";
         source "xfs_attr_remote.c:xfs_attr3_rmt_hdr_ok, xfs_attr3_rmt_verify", since "3.10";
 }
 
+/// Attributes of one hash that are compared with each other.
+const SAME: usize = 64;
+
+/// The value of an attribute, where it lies beside the name.
+fn local<'b>(entry: &Entry<'b>) -> Option<&'b [u8]> {
+    match entry.content {
+        Content::Local { value, .. } => Some(value),
+        _ => None,
+    }
+}
+
 /// Bits for each four bytes of a leaf.
 #[derive(Debug)]
 struct Used([u64; 256]);
@@ -80,6 +98,8 @@ struct Remote {
     block: u32,
     length: u32,
     list: Option<Vec<u8>>,
+    /// Left over from a change: its blocks may be gone.
+    incomplete: bool,
     spot: Spot,
 }
 
@@ -100,10 +120,27 @@ pub(super) fn check(ctx: &Ctx<'_>, inode: Inode<'_>, buffers: &mut Buffers) -> b
         greatest
     });
     da::report_keys(ctx, &scanned);
-    for remote in remotes {
-        value(ctx, &mut reader, &remote);
+    if scanned.complete && sound {
+        unreached(ctx, &reader, scanned.blocks, &remotes);
+    }
+    for remote in remotes.iter().filter(|remote| !remote.incomplete) {
+        value(ctx, &mut reader, remote);
     }
     scanned.complete && sound
+}
+
+/// Are there more blocks in the fork than the tree and the values have?
+fn unreached(ctx: &Ctx<'_>, reader: &Reader<'_, '_>, tree: u64, remotes: &[Remote]) {
+    if remotes.iter().any(|remote| remote.incomplete || remote.length > VALUE_MAX) {
+        return;
+    }
+    let capacity = attr_remote::capacity(ctx.context()).max(1);
+    let values = remotes.iter().fold(0u64, |sum, remote| sum.saturating_add(remote.length.div_ceil(capacity).into()));
+    let (there, reached) = (da::mapped(reader, 0, u64::MAX), tree.saturating_add(values));
+    if there > reached {
+        let found = format!("{there} blocks, {reached} of the tree and of values");
+        ctx.raise(UNREACHED, &fork::inode_spot(ctx, reader.ino), found, "all reached");
+    }
 }
 
 struct Leaf<'l, 'b> {
@@ -138,12 +175,14 @@ impl Leaf<'_, '_> {
             );
             return None;
         }
-        if header.count == 0 && at != 0 {
-            ctx.raise(EMPTY, &spot(), 0, "at least 1");
+        if header.count == 0 {
+            ctx.raise(if at == 0 { EMPTY_FIRST } else { EMPTY }, &spot(), 0, "at least 1");
         }
         let mut pads = u32::from(*bytes.get(da_block::size(context).saturating_add(7))?);
         if context.has_crc() {
             pads |= bits::be32(bytes, 76).unwrap_or(0);
+        } else {
+            pads |= u32::from(bits::be16(bytes, 10).unwrap_or(0));
         }
         if pads != 0 {
             ctx.raise(PAD, &spot(), format_args!("{pads:#x}"), 0);
@@ -153,11 +192,12 @@ impl Leaf<'_, '_> {
         let mut sound = true;
         let (mut total, mut first, mut greatest) = (0usize, size, 0);
         let (mut disorder, mut wrong) = (None, false);
+        let mut same: Vec<Attribute<'_>> = Vec::new();
         for (i, entry) in attr_leaf::entries(context, bytes).enumerate() {
             if entry.hashval < *self.last && disorder.is_none() {
                 disorder = Some((i, entry.hashval, *self.last));
             }
-            *self.last = entry.hashval;
+            let before = std::mem::replace(self.last, entry.hashval);
             greatest = entry.hashval;
             let part = || spot().part(format_args!("entries[{i}]"));
             let length = attr_leaf::size_of(&entry.content).unwrap_or(0);
@@ -172,6 +212,16 @@ impl Leaf<'_, '_> {
             if !used.take(name_at, length) {
                 ctx.raise(OVERLAP, &part(), entry.nameidx, "bytes of its own");
                 sound = false;
+            }
+            let attribute = Attribute { flags: entry.flags, name: entry.name(), value: local(&entry) };
+            if entry.hashval != before {
+                same.clear();
+            } else if same.iter().any(|other| attribute.is_same(other)) {
+                ctx.raise(attr::NAME_TWICE, &part(), super::dir::shown(attribute.name), "another name");
+            }
+            // A long run of one hash is made, not met.
+            if same.len() < SAME {
+                same.push(attribute);
             }
             total = total.saturating_add(length);
             first = first.min(u32::from(entry.nameidx));
@@ -201,10 +251,7 @@ impl Leaf<'_, '_> {
             ctx.raise(PAD, &part(), format_args!("{pad:#x}"), 0);
         }
         let name = entry.name();
-        let value = match entry.content {
-            Content::Local { value, .. } => Some(value),
-            _ => None,
-        };
+        let value = local(entry);
         let parent = value.filter(|_| entry.flags & flags::NAMESPACES == flags::PARENT).and_then(parent_of);
         let right = match parent {
             Some((parent, _)) => hash::parent_hash(context, name, parent),
@@ -214,11 +261,10 @@ impl Leaf<'_, '_> {
         if wrong {
             ctx.raise(HASH, &part(), format_args!("{:#x}", entry.hashval), format_args!("{right:#x}"));
         }
-        if let Content::Remote { valueblk, valuelen, .. } = entry.content
-            && entry.flags & flags::INCOMPLETE == 0
-        {
+        if let Content::Remote { valueblk, valuelen, .. } = entry.content {
+            let incomplete = entry.flags & flags::INCOMPLETE != 0;
             let list = attr::is_list(entry.flags, name).then(|| name.to_vec());
-            self.remotes.push(Remote { block: valueblk, length: valuelen, list, spot: part() });
+            self.remotes.push(Remote { block: valueblk, length: valuelen, list, incomplete, spot: part() });
         }
         attr::judge(ctx, self.inode, &Attribute { flags: entry.flags, name, value }, part);
         wrong
@@ -228,9 +274,9 @@ impl Leaf<'_, '_> {
     fn sums(&self, header: &Header, (total, first): (usize, u32), used: &Used) {
         let (ctx, spot) = (self.ctx, self.spot);
         let size = u32::try_from(self.bytes.len()).unwrap_or(u32::MAX);
-        // A split may leave it lower than needed.
-        if header.firstused > first {
-            ctx.raise(FIRSTUSED, &spot(), header.firstused, format_args!("at most {first}"));
+        // With holes, it may be lower than needed.
+        if header.firstused > first || (header.holes == 0 && header.count > 0 && header.firstused != first) {
+            ctx.raise(FIRSTUSED, &spot(), header.firstused, first);
         }
         if usize::from(header.usedbytes) != total {
             ctx.raise(USEDBYTES, &spot(), header.usedbytes, total);

@@ -75,6 +75,9 @@ raised! { RAISED, structure "btree";
     /// The high key of a child is the greatest end of what lies below it. Queries by range miss records otherwise.
     HIGH_KEY_MISMATCH: "btree-high-key-mismatch" corrupt "keys", "high key is not the end of what lies below",
         source "scrub/btree.c:xchk_btree_block_check_keys; repair/scan.c:scan_rmapbt", since "scrub";
+    /// Old kernels copied the mark of unwritten extents into keys, where it means nothing.
+    KEY_UNWRITTEN: "rmapbt-unwritten-in-key" preen "keys", "key has the mark of unwritten extents",
+        source "scrub/rmap.c:xchk_rmapbt_check_unwritten_in_keyflags; repair/scan.c:warn_rmap_unwritten_key", since "scrub";
 }
 
 /// A key, comparable: most significant part first.
@@ -89,6 +92,9 @@ pub struct Tree<'a> {
     pub root: Root<'a>,
     /// Attribute fork? Only for btrees in inodes.
     pub attr: bool,
+    /// May the children of a root in an inode have few records? So they may where an attribute fork takes room from the
+    /// root (`xchk_btree_check_iroot_minrecs`).
+    pub lenient: bool,
     /// What findings are about.
     pub object: Object,
     /// Owner of its blocks.
@@ -248,6 +254,11 @@ fn node_keys(kind: Type, key: &[u8]) -> (Key, Option<Key>) {
         }
         _ => ([u64_at(0), 0, 0], None),
     }
+}
+
+/// Has the low or the high key of a child the mark of unwritten extents?
+fn is_unwritten(key: &[u8]) -> bool {
+    [12, 32].into_iter().any(|at| bits::be64(key, at).unwrap_or(0) & Within::UNWRITTEN != 0)
 }
 
 /// End of what a record of a reverse mapping btree covers (`xfs_rmapbt_init_high_key_from_rec`).
@@ -592,6 +603,7 @@ impl Scan<'_> {
         }
         let is_root = child.parent.is_none() && matches!(self.tree.root, Root::Ag { .. });
         let least = match self.narrow_root {
+            _ if self.tree.lenient && child.parent.is_none() => 0,
             // The only child of a root in an inode stays, as long as it does not fit into the inode.
             Some(room) if child.parent.is_none() => room.saturating_add(1).min(most / 2),
             _ if is_root => u32::from(level > 0),
@@ -661,7 +673,9 @@ impl Scan<'_> {
         let (ctx, tree, kind) = (self.ctx, self.tree, self.tree.shape.kind);
         let from = self.next.len();
         let mut high = None;
+        let mut unwritten = false;
         for ((key, pointer), index) in tree.shape.children(ctx.context(), bytes).zip(0u16..) {
+            unwritten |= kind == Type::Rmapbt && is_unwritten(key);
             let keys = believed.then(|| node_keys(kind, key));
             high = high.max(keys.and_then(|keys| keys.1));
             let child = self.child(pointer, keys, Some((block, index)));
@@ -669,6 +683,9 @@ impl Scan<'_> {
         }
         if !believed {
             return;
+        }
+        if unwritten {
+            ctx.raise(KEY_UNWRITTEN, &tree.spot(ctx, block), "set", "not set");
         }
         let children: Vec<Child> = self.next.get(from..).unwrap_or_default().to_vec();
         self.keys(child, children.first().and_then(|child| child.key), high);
@@ -682,5 +699,5 @@ impl Scan<'_> {
 /// The root of a btree that an AG header names, as a tree to look through.
 pub fn of_ag(shape: &'static Shape, ag: AgNumber, block: AgBlock, levels: u32, owner: Owner) -> Tree<'static> {
     let object = Object::Ag(ag, shape.kind);
-    Tree { shape, root: Root::Ag { ag, block, levels }, attr: false, object, owner }
+    Tree { shape, root: Root::Ag { ag, block, levels }, attr: false, lenient: false, object, owner }
 }

@@ -8,6 +8,7 @@ use super::links::Links;
 use super::names::Names;
 use super::owners::OwnerMap;
 use super::raised;
+use super::rt_shared::RtShared;
 use crate::error::{Error, Place};
 use crate::format::Context;
 use crate::geometry::Geometry;
@@ -182,6 +183,10 @@ pub struct Ctx<'a> {
     pub names: Names,
     /// Usage of quotas as the inodes have it.
     pub quota: dquot::Counter,
+    /// Shared extents of the realtime section.
+    pub rt_shared: RtShared,
+    /// Was said that the superblock does not know of attributes?
+    pub unannounced: AtomicBool,
     hooks: Hooks<'a>,
     collected: Mutex<Collected>,
     ahead: Mutex<Ahead>,
@@ -209,6 +214,8 @@ impl<'a> Ctx<'a> {
             log,
             names: Names::default(),
             quota: dquot::Counter::default(),
+            rt_shared: RtShared::default(),
+            unannounced: AtomicBool::new(false),
             hooks,
             collected: Mutex::default(),
             ahead: Mutex::default(),

@@ -27,7 +27,8 @@ raised! { RULES, structure "sb";
     /// copies. Copies are used when the primary is lost, and by xfs_repair.
     COPY_DIFFERS: "sb-copy-differs" xcorrupt "field", "copy differs from the primary",
         source "scrub/agheader.c:xchk_superblock; repair/agheader.c:compare_sb", since "scrub";
-    /// A copy differs in a field that the kernel changes only in the primary (stripe, label, quota inodes …). Harmless.
+    /// A copy differs in a field that the kernel changes only in the primary (stripe, label, marks of recovery and repair
+    /// …). Harmless.
     COPY_OLD: "sb-copy-old" preen "field", "copy is older than the primary",
         source "scrub/agheader.c:xchk_superblock", since "scrub";
     /// The device ends before the file system does: a volume was made smaller, or an image was cut. Kernels do not mount
@@ -311,9 +312,26 @@ pub fn check_copy(ctx: &Ctx<'_>, ag: AgNumber, damaged: &[&'static str]) {
             ctx.report(Finding::new(rule, spot.place.field(name), found, right).about(spot.object));
         }
     }
+    marks(ctx, &spot, &copy.sb, damaged);
     rest(ctx, &spot, &copy);
     if copy.sb.features().is_v5() {
         ctx.lsn(copy.sb.lsn, || spot.clone());
+    }
+}
+
+/// Marks that the kernel keeps in the primary alone, and the misplaced twin of features2.
+fn marks(ctx: &Ctx<'_>, spot: &Spot, copy: &Superblock, damaged: &[&'static str]) {
+    let v5 = copy.features().is_v5();
+    let primary = ctx.volume().superblock().features_incompat;
+    for (field, counts, wrong) in [
+        ("bad_features2", v5 || copy.versionnum & 0x8000 != 0, copy.bad_features2 ^ copy.features2),
+        ("features_incompat", v5, copy.features_incompat & NEEDSREPAIR & !primary),
+        ("features_log_incompat", v5, copy.features_log_incompat),
+    ] {
+        if counts && wrong != 0 && !damaged.contains(&field) {
+            let finding = Finding::new(COPY_OLD, spot.place.field(field), format!("bits {wrong:#x} differ"), "none");
+            ctx.report(finding.about(spot.object));
+        }
     }
 }
 

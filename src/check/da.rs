@@ -28,7 +28,8 @@ raised! { RAISED, structure "da";
     /// The block belongs to another inode.
     BAD_OWNER: "da-bad-owner" corrupt "owner", "block belongs to another inode",
         source "xfs_da_btree.c:xfs_da3_header_check; xfs_dir2.c:xfs_dir3_data_header_check", since "3.10";
-    /// The level that a node says it has must be one less than its parent's, and between 1 and 5.
+    /// The level that a node says it has must be one less than its parent's, and between 1 and 4: kernels walk along at
+    /// most 5 blocks.
     BAD_LEVEL: "da-bad-level" corrupt "level", "level does not fit the parent",
         source "xfs_da_btree.c:xfs_da3_node_verify; scrub/dabtree.c:xchk_da_btree_block", since "3.10";
     /// A node has at least one child, and no more than fit into a block.
@@ -51,6 +52,10 @@ raised! { RAISED, structure "da";
         source "scrub/dabtree.c:xchk_da_btree_block_check_sibling; repair/da_util.c:verify_da_path", since "scrub";
     /// Bytes without a use are zero.
     BAD_PAD: "da-bad-pad" corrupt "pad", "unused bytes are not zero",
+        source "scrub/dabtree.c:xchk_da_btree_block; scrub/dir.c:xchk_directory_leaf1_bestfree, xchk_directory_free_bestfree",
+        since "scrub";
+    /// Bytes of a node without a use are zero. Nothing depends on them.
+    NODE_PAD: "da-bad-node-pad" preen "pad32", "unused bytes of a node are not zero",
         source "scrub/dabtree.c:xchk_da_btree_block", since "scrub";
     /// The fork has a block in the part of the tree to which no pointer leads.
     UNREACHED: "da-unreached-block" corrupt "before", "block of the fork to which nothing leads",
@@ -60,8 +65,8 @@ raised! { RAISED, structure "da";
 /// Rules about what a block says of itself.
 pub const FRAME: FrameRules = FrameRules { crc: BAD_CRC, uuid: BAD_UUID, blkno: BAD_BLKNO, owner: BAD_OWNER };
 
-/// Greatest level of a node (`XFS_DA_NODE_MAXDEPTH`).
-const DEPTH: u16 = 5;
+/// Greatest level of a node: `XFS_DA_NODE_MAXDEPTH` blocks, the leaf among them.
+const DEPTH: u16 = 4;
 
 /// Where a tree lies.
 #[derive(Clone, Copy, Debug)]
@@ -233,6 +238,9 @@ impl Scan<'_, '_, '_> {
             }
         }
         *level = Some(said);
+        if ctx.context().has_crc() && bits::be32(bytes, 60).unwrap_or(0) != 0 {
+            ctx.raise(NODE_PAD, &spot(), format_args!("{:#x}", bits::be32(bytes, 60).unwrap_or(0)), 0);
+        }
         if header.count == 0 || !fits(bytes, da_node::header_size(ctx.context()), header.count) {
             ctx.raise(BAD_COUNT, &spot(), header.count, "1 to what fits into the block");
             return None;

@@ -7,7 +7,7 @@
 use super::context::{Ctx, Spot};
 use super::finding::RuleInfo;
 use super::inode::Worker;
-use super::{group, raised, rt};
+use super::{raised, rt};
 use crate::format::dinode::{DinodeCore, DinodeV3, Fork, flags, flags2, fork_format, metatype};
 use crate::format::dinode_view::Kind;
 use crate::format::{bits, symlink};
@@ -87,6 +87,9 @@ raised! { RAISED_V3, structure "inode", fields DinodeV3;
     /// half an AG.
     BAD_COWEXTSIZE: "inode-bad-cowextsize" corrupt cowextsize, "extent size hint for copies on write",
         source "xfs_inode_buf.c:xfs_inode_validate_cowextsize; repair/dinode.c:process_dinode_int", since "4.18";
+    /// The hint that a directory hands down to realtime files is no multiple of the realtime extent: the files do without.
+    INHERITED_COWEXTSIZE: "inode-inherited-cowextsize-misfit" warning cowextsize, "hint handed down is no multiple of the realtime extent",
+        source "scrub/inode.c:xchk_inode_cowextsize", since "scrub";
     /// Blocks in use of a zone: at most those of the zone.
     BAD_USED_BLOCKS: "inode-bad-used-blocks" corrupt cowextsize, "more blocks in use than the zone has",
         source "xfs_inode_buf.c:xfs_dinode_verify", since "6.15";
@@ -527,6 +530,8 @@ impl Look<'_, '_> {
             self.raise(BAD_COWEXTSIZE, hint, format_args!("at most {most}"));
         } else if realtime && hint.checked_rem(unit) != Some(0) {
             self.raise(BAD_COWEXTSIZE, hint, format_args!("a multiple of the realtime extent, {unit}"));
+        } else if flag && inode.flags() & flags::RTINHERIT != 0 && hint.checked_rem(unit) != Some(0) {
+            self.raise(INHERITED_COWEXTSIZE, hint, format_args!("a multiple of the realtime extent, {unit}"));
         }
     }
 
@@ -589,12 +594,4 @@ impl Look<'_, '_> {
             self.raise(NO_OWNER, format_args!("{}:{}:{}", inode.uid(), inode.gid(), inode.projid()), "no -1");
         }
     }
-}
-
-/// Does the AG of this inode have nothing on its lists of unlinked inodes?
-pub fn lists_are_empty(ctx: &Ctx<'_>, inode: Inode<'_>) -> bool {
-    let ag = ctx.geometry().split_inode(inode.ino).map(|(ag, _)| ag);
-    let believed = |group: &&group::Group| group.agi_believed;
-    let agi = ag.and_then(|ag| ctx.group(ag)).filter(believed).and_then(|group| group.agi.as_ref());
-    agi.is_some_and(|agi| agi.unlinked.iter().all(|head| head.is_null()))
 }

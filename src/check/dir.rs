@@ -35,6 +35,10 @@ raised! { RAISED, structure "dir";
     /// Files of the metadata directory have names there alone, and other files never.
     METADATA: "dir-entry-across-trees" xcorrupt "inumber", "entry leads out of, or into, the metadata directory",
         source "scrub/dir.c:xchk_dir_actor; repair/phase6.c:longform_dir2_entry_check_data", since "scrub";
+    /// xfs_repair puts what has no name into a directory of this name, and removes the entry of anything else, whose file
+    /// then ends there.
+    LOST_FOUND: "dir-lost-found-no-directory" xcorrupt "inumber", "lost+found is no directory",
+        source "repair/phase6.c:longform_dir2_entry_check_data, shortform_dir2_entry_check", since "none";
     /// The first entry is `.`, and names the directory itself.
     BAD_DOT: "dir-bad-dot" corrupt "inumber", "no `.` that names the directory itself",
         source "scrub/dir.c:xchk_dir_actor; repair/dir2.c:process_dir2_data", since "scrub";
@@ -178,6 +182,9 @@ impl Names<'_, '_> {
         }
         let slot = self.ctx.slot(ino);
         let Some(kind) = self.leads((ino, slot), ftype, spot) else { return };
+        if name == b"lost+found" && kind != 2 && kind != 0 && self.ino == self.ctx.volume().superblock().rootino {
+            self.raise(LOST_FOUND, spot(), format_args!("file type {kind}"), "a directory, or no such name");
+        }
         self.ctx.links.entry(slot);
         if kind == 2 {
             self.ctx.links.entry(self.slot);

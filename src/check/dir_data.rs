@@ -16,6 +16,10 @@ raised! { RAISED, structure "dir.data";
     /// Two unused spaces lie side by side: they should be one.
     ADJACENT: "dirdata-adjacent-unused-space" corrupt "freetag", "two unused spaces side by side",
         source "xfs_dir2_data.c:__xfs_dir3_data_check", since "3.10";
+    /// A data block without entries: kernels free such blocks, and leave one only where there is no space to change the
+    /// extents. xfs_repair removes it.
+    EMPTY: "dirdata-empty-block" xcorrupt "freetag", "data block without entries",
+        source "repair/phase6.c:longform_dir2_entry_check_data", since "none";
     /// An entry does not fit into the block, or has no name. Where the next entry begins is not known, so those behind
     /// it in the block could not be read.
     BAD_LENGTH: "dirdata-bad-namelen" corrupt "namelen", "entry does not fit: those behind it cannot be read",
@@ -133,6 +137,9 @@ pub fn fill<'a>(
                 ctx.raise(ADJACENT, &part(), "unused space", "an entry");
             }
             best.see(offset, length);
+            if offset == first && next == end {
+                ctx.raise(EMPTY, &part(), "unused space alone", "an entry");
+            }
         } else if let Some(entry) = entry_at(ctx, bytes, offset) {
             each(&entry);
         }

@@ -5,7 +5,6 @@
 use super::context::Spot;
 use super::da::{self, FRAME};
 use super::dir::Names;
-use super::dir_data;
 use super::dir_index::{HOLE, NAMED, number};
 use super::fork::{self, Read, Reader};
 use super::raised;
@@ -137,7 +136,7 @@ fn block(
         return None;
     }
     if context.has_crc() && bits::be32(bytes, 60).unwrap_or(0) != 0 {
-        ctx.raise(dir_data::BAD_PAD, &spot(), format_args!("{:#x}", bits::be32(bytes, 60).unwrap_or(0)), 0);
+        ctx.raise(da::BAD_PAD, &spot(), format_args!("{:#x}", bits::be32(bytes, 60).unwrap_or(0)), 0);
     }
     if u64::from(header.firstdb) != first {
         ctx.raise(FIRSTDB, &spot(), header.firstdb, first);

@@ -390,6 +390,10 @@ fn leaf1(names: &Names<'_, '_>, reader: &mut Reader<'_, '_>, index: &mut Index, 
     if !fork::frame(ctx, (fork::DA, &FRAME), bytes, (block, ino), &spot) {
         return None;
     }
+    let pads = u32::from(bits::be16(bytes, 10).unwrap_or(0)) | bits::be32(bytes, 60).unwrap_or(0);
+    if context.has_crc() && pads != 0 {
+        ctx.raise(da::BAD_PAD, &spot(), format_args!("{pads:#x}"), 0);
+    }
     for (rule, found) in [(da::BAD_FORW, header.info.forw), (da::BAD_BACK, header.info.back)] {
         if found != 0 {
             ctx.raise(rule, &spot(), found, 0);

@@ -1,26 +1,4 @@
-//! Quotas: the records of each kind, and their usage counted anew from the inodes.
-//!
-//! `xfs_dquot_verify`, `xfs_dqblk_verify` (xfs_dquot_buf.c), `scrub/quota.c`, `scrub/quotacheck.c`; `process_quota_inode`
-//! (xfs_repair, dinode.c), `quotacheck.c`.
-//!
-//! Memory: 48 bytes for each owner that inodes have.
-
-use super::context::{Ctx, Spot};
-use super::finding::{Finding, RuleInfo};
-use super::fork::{Buffers, Read, Reader};
-use super::{metafile, raised};
-use crate::format::bits;
-use crate::format::checksum::{self, CrcState};
-use crate::format::dinode::{Fork, flags2, metatype};
-use crate::format::dquot::{self, DiskDquot, kind};
-use crate::format::on_disk::Uuid;
-use crate::units::Ino;
-use crate::walk::Inode;
-use crate::walk::extents::extents;
-use crate::walk::quota::{self, Kind, State, Usage};
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+//}
 
 raised! { RAISED, structure "dquot", fields DiskDquot;
     /// There is no quota record. The kernel refuses quotas at mount, or makes the record anew; xfs_repair writes an empty
@@ -51,6 +29,13 @@ raised! { RAISED, structure "dquot", fields DiskDquot;
         source "xfs_dquot_buf.c:xfs_dquot_verify; scrub/quota.c:xchk_quota_item_timer", since "3.10";
     /// More than a hard limit is in use: the limit was lowered since. Nothing is damaged.
     OVER_LIMIT: "dquot-over-hard-limit" warning blk_hardlimit, "more in use than the hard limit",
+        source "scrub/quota.c:xchk_quota_item", since "scrub";
+    /// More in use than the device, or the file system, has.
+    IMPOSSIBLE: "dquot-usage-impossible" corrupt bcount, "more in use than there is",
+        source "scrub/quota.c:xchk_quota_item", since "scrub";
+    /// A limit of more than there is limits nothing, and with sharing more may be counted than there is. Nothing is
+    /// damaged.
+    BEYOND: "dquot-beyond-device" warning blk_hardlimit, "limit or usage beyond what there is",
         source "scrub/quota.c:xchk_quota_item", since "scrub";
     /// Blocks in use, as the inodes have them. xfs_repair has the kernel count anew at the next mount.
     BCOUNT: "dquot-bcount-mismatch" xcorrupt bcount, "not the blocks that the inodes have",
@@ -152,7 +137,8 @@ pub fn check(ctx: &Ctx<'_>) {
             Kind::Group => metatype::GRPQUOTA,
             Kind::Project => metatype::PRJQUOTA,
         };
-        if let Some(found) = file.inode().metatype().filter(|&found| found != right && found != metatype::UNKNOWN) {
+        let wrong = |&found: &u16| found != right && found != metatype::UNKNOWN && !ctx.is_damaged(file.ino());
+        if let Some(found) = file.inode().metatype().filter(wrong) {
             ctx.raise(metafile::OTHER_TYPE, &super::fork::inode_spot(ctx, file.ino()), found, right);
         }
         let mut records = Records { ctx, state, usages: state.checked.then_some(&mut total), counted, doubted };
@@ -257,6 +243,7 @@ impl Records<'_> {
             return not(BAD_ID, record.id.to_string(), id.to_string());
         }
         self.limits(record, spot);
+        self.possible(record, spot);
         self.usage(record, spot);
         true
     }
@@ -308,6 +295,34 @@ impl Records<'_> {
             if over_hard {
                 raise(OVER_LIMIT, names.1, format!("{count} {what}"), format!("at most {hard}"));
             }
+        }
+    }
+
+    /// Limits and usage against what there is.
+    fn possible(&self, record: &DiskDquot, spot: &dyn Fn() -> Spot) {
+        let (ctx, sb) = (self.ctx, self.ctx.volume().superblock());
+        let shares = ctx.context().features.has_reflink();
+        // Usage that was counted is compared with the count.
+        let counted = self.usages.is_some();
+        for (what, hard, count, most) in [
+            ("blocks", record.blk_hardlimit, record.bcount, sb.dblocks.0),
+            ("realtime blocks", record.rtb_hardlimit, record.rtbcount, sb.rblocks.0),
+        ] {
+            if hard > most {
+                ctx.raise(BEYOND, &spot(), format_args!("limit of {hard} {what}"), format_args!("at most {most}"));
+            }
+            if count > most && !counted {
+                let rule = if shares { BEYOND } else { IMPOSSIBLE };
+                ctx.raise(rule, &spot(), format_args!("{count} {what}"), format_args!("at most {most}"));
+            }
+        }
+        if record.icount > sb.icount && !counted {
+            ctx.raise(
+                IMPOSSIBLE,
+                &spot(),
+                format_args!("{} inodes", record.icount),
+                format_args!("at most {}", sb.icount),
+            );
         }
     }
 

@@ -15,8 +15,10 @@ use crate::format::dinode::{DinodeCore, Fork, flags2, fork_format, metatype};
 use crate::format::dinode_view::Kind;
 use crate::format::{rtrefcountbt, rtrmapbt};
 use crate::units::{AgNumber, FsBlock, RtBlock};
+use crate::volume::Origin;
 use crate::walk::Inode;
 use crate::walk::btree::Root;
+use std::sync::atomic::Ordering;
 
 raised! { EXTENTS, structure "inode";
     /// An extent must lie within one AG, behind its headers, or within the realtime section.
@@ -56,6 +58,13 @@ raised! { RAISED, structure "inode", fields DinodeCore;
         source "scrub/inode.c:xchk_inode_xref_bmap; repair/dinode.c:process_inode_blocks_and_extents", since "scrub";
 }
 
+raised! { FEATURE, structure "sb", fields crate::format::superblock::Superblock;
+    /// The superblock gets the attribute bit together with the first attribute of the file system. Kernels without
+    /// attributes would not look for them.
+    NO_ATTR_BIT: "sb-attr-bit-missing" corrupt versionnum, "attributes without the attribute bit",
+        source "scrub/bmap.c:xchk_bmap", since "scrub";
+}
+
 raised! { RAISED_V3, structure "inode", fields crate::format::dinode::DinodeV3;
     /// Blocks of the file are shared with another, but its flag says that they are not: a write would change both.
     SHARED_UNFLAGGED: "inode-shared-without-flag" xcorrupt flags2, "shared blocks in a file without the reflink flag",
@@ -64,6 +73,9 @@ raised! { RAISED_V3, structure "inode", fields crate::format::dinode::DinodeV3;
     FLAGGED_UNSHARED: "inode-flag-without-shared" preen flags2, "reflink flag of a file that shares nothing",
         source "scrub/inode.c:xchk_inode_check_reflink_iflag", since "scrub";
 }
+
+/// Bit of the version word: there are attributes (`XFS_SB_VERSION_ATTRBIT`).
+const ATTR_BIT: u16 = 0x10;
 
 /// What is gathered about a fork.
 #[derive(Clone, Copy, Debug, Default)]
@@ -76,6 +88,8 @@ pub struct Seen {
     pub sound: bool,
     /// Some block is shared, by the refcount btree.
     pub shared: bool,
+    /// Of a realtime file: it is known whether its blocks are shared.
+    pub sharing_known: bool,
     /// The extents leave a hole, or do not begin with the file.
     pub holes: bool,
     /// File block behind the last extent.
@@ -101,10 +115,19 @@ impl Forks {
 
 /// Looks at both forks of an inode in use, whose core allows it.
 pub fn check(worker: &mut Worker<'_>, inode: Inode<'_>) -> Forks {
+    let ctx = worker.ctx;
     let data = fork(worker, inode, Fork::Data);
     let attr =
         if inode.forkoff() == 0 { Seen { sound: true, ..Seen::default() } } else { fork(worker, inode, Fork::Attr) };
     let forks = Forks { data, attr };
+    let version = ctx.context().features.versionnum;
+    // The bit may wait in a dirty log, and copies of the superblock do not get it.
+    let primary = matches!(ctx.volume().origin(), Origin::Primary);
+    let applies = version & ATTR_BIT == 0 && ctx.log.dirty != Some(true) && primary;
+    if inode.forkoff() != 0 && applies && !ctx.unannounced.swap(true, Ordering::Relaxed) {
+        let found = format!("{version:#x}, inode {} has attributes", inode.ino);
+        ctx.raise(NO_ATTR_BIT, &ctx.whole(), found, format_args!("with {ATTR_BIT:#x} (attr)"));
+    }
     if !forks.sound() {
         worker.ctx.owners_unknown();
         return forks;
@@ -128,12 +151,14 @@ pub fn check(worker: &mut Worker<'_>, inode: Inode<'_>) -> Forks {
 fn sharing(worker: &Worker<'_>, inode: Inode<'_>, data: Seen) {
     let ctx = worker.ctx;
     let flagged = inode.flags2() & flags2::REFLINK != 0;
-    if inode.is_realtime() || flagged == data.shared || !ctx.context().features.has_reflink() {
+    if flagged == data.shared || !ctx.context().features.has_reflink() {
         return;
     }
+    let realtime = inode.is_realtime() && ctx.geometry().realtime.is_some();
+    let known = if realtime { data.sharing_known } else { worker.shared_known };
     if data.shared {
         ctx.raise(SHARED_UNFLAGGED, &worker.spot(inode), "not set", "set");
-    } else if worker.shared_known {
+    } else if known {
         ctx.raise(FLAGGED_UNSHARED, &worker.spot(inode), "set", "not set");
     }
 }
@@ -224,6 +249,7 @@ fn blocks(
         shape,
         root: Root::Fork { ino: inode.ino, bytes },
         attr: fork == Fork::Attr,
+        lenient: fork == Fork::Data && inode.forkoff() != 0,
         object: Object::Inode(inode.ino),
         owner: Owner(inode.ino.0),
     };
@@ -276,6 +302,11 @@ fn add(worker: &mut Worker<'_>, inode: Inode<'_>, fork: Fork, extent: &Extent, s
     // The flag without a realtime section is what is wrong: the blocks are those of the data device.
     if fork == Fork::Data && inode.is_realtime() && ctx.geometry().realtime.is_some() {
         if let Some((group, start)) = rt_piece(ctx, extent) {
+            if ctx.context().features.has_reflink() && !seen.shared {
+                let shared = ctx.rt_shared.overlaps(ctx, group, start, extent.blockcount);
+                seen.sharing_known = shared.is_some();
+                seen.shared = shared == Some(true);
+            }
             worker.rt_owners.add(group, entry(start));
         } else {
             wrong(worker, (inode, fork), extent, seen, OUTSIDE, "blocks of the realtime section");

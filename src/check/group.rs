@@ -1,6 +1,7 @@
 //! One AG: its headers, the btrees they head, and what is learnt from them for later.
 //!
-//! Memory: 32 bytes for each chunk of 64 inodes, 16 for each shared extent, until the end of the run; free extents while
+//! Memory: 32 bytes for each chunk of 64 inodes, 16 for each shared extent, 4 for each unlinked inode, until the end of
+//! the run; free extents while
 //! the AG is looked at.
 
 use super::btree::{Scanned, header_blocks};
@@ -67,6 +68,8 @@ pub struct Group {
     pub inodes: u64,
     /// Free inodes, by the inobt.
     pub free_inodes: u64,
+    /// Inodes on the lists of unlinked ones, in order; `None` where the lists could not be followed.
+    pub unlinked: Option<Vec<AgIno>>,
     /// Inode chunks: those whose place can be.
     pub chunks: Chunks,
     /// Shared extents, in order.
@@ -97,6 +100,7 @@ impl Group {
             free_list: None,
             inodes: 0,
             free_inodes: 0,
+            unlinked: None,
             chunks: Chunks::default(),
             shared: Vec::new(),
         }
@@ -243,7 +247,7 @@ pub fn check(ctx: &Ctx<'_>, ag: AgNumber) -> Group {
     log(ctx, ag, &mut owners);
     free_space(ctx, &mut group, &mut owners);
     inodes(ctx, &mut group, &mut owners);
-    agi::against_btrees(ctx, &group);
+    group.unlinked = agi::against_btrees(ctx, &group);
     group
 }
 

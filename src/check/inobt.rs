@@ -23,6 +23,8 @@ pub struct Layout {
     pub align: u32,
     /// Chunks begin at multiples of this many blocks.
     pub align_blocks: u32,
+    /// Inodes that are read and written together (`inodes_per_cluster`).
+    pub per_cluster: u32,
     /// Sparse chunks?
     pub sparse: bool,
 }
@@ -44,7 +46,8 @@ impl Layout {
         let aligned = geometry.context.features.has_align() && sb.inoalignmt.0 >= cluster_blocks;
         let align_blocks = if aligned { sb.inoalignmt.0.max(1) } else { 1 };
         let align = align_blocks.saturating_mul(per_block);
-        Self { per_block, align, align_blocks, sparse: geometry.context.features.has_sparse() }
+        let per_cluster = per_block.saturating_mul(cluster_blocks);
+        Self { per_block, align, align_blocks, per_cluster, sparse: geometry.context.features.has_sparse() }
     }
 
     /// Numbers that inodes of an AG can have (`xfs_agino_range`).
@@ -121,9 +124,31 @@ rules! { structure "inobt", subject Subject, fields InobtRec;
     "inobt-bad-freecount" corrupt freecount, "number of free inodes does not fit the mask",
         source "xfs_ialloc.c:xfs_inobt_check_irec; repair/scan.c:scan_single_ino_chunk", since "6.4",
         |s| Mismatch::unless(s.chunk.freecount == s.free(), s.chunk.freecount, s.free());
+    /// Inodes are read and written in clusters of 8 KiB and more: a cluster has space as a whole, or not at all.
+    "inobt-hole-splits-cluster" corrupt startino, "hole mask splits a cluster of inodes",
+        source "scrub/ialloc.c:xchk_iallocbt_check_cluster", since "scrub",
+        |s| {
+            let right = splits_no_cluster(s.chunk.holemask, s.layout.per_cluster);
+            let expected = format!("clusters of {} inodes, whole", s.layout.per_cluster);
+            Mismatch::unless(right, format!("holemask {:#x}", s.chunk.holemask), expected)
+        };
+}
+
+/// Is each cluster wholly a hole, or not at all?
+fn splits_no_cluster(holemask: u16, per_cluster: u32) -> bool {
+    let bits = per_cluster.checked_div(INODES_PER_HOLE).unwrap_or(0).clamp(1, 16);
+    let cluster = (1u32 << bits).saturating_sub(1);
+    (0..16 / bits).all(|i| {
+        let holes = u32::from(holemask) >> i.saturating_mul(bits) & cluster;
+        holes == 0 || holes == cluster
+    })
 }
 
 raised! { RAISED, structure "inobt", fields InobtRec;
+    /// Blocks that hold more than one chunk are allocated whole, with a record for each chunk. Without it the blocks'
+    /// other inodes do not exist.
+    PARTLY: "inobt-block-partly-known" corrupt startino, "block of inodes without a record for each of its chunks",
+        source "scrub/ialloc.c:xchk_iallocbt_rec_alignment", since "scrub";
     /// The record says that the inode is in use, the inode that it is free (its mode is 0).
     FREE_INODE: "inobt-free-inode-in-use" xcorrupt free, "record says in use, the inode is free",
         source "scrub/ialloc.c:xchk_iallocbt_check_cluster_ifree; repair/dino_chunks.c:process_inode_chunk", since "scrub";
@@ -186,12 +211,29 @@ pub fn check(ctx: &Ctx<'_>, group: &mut Group, agi: &Agi, owners: &mut Local<'_>
     doubtful.sort_unstable();
     group.doubtful = doubtful;
     let chunks = Chunks::new(chunks);
+    if group.inobt.is_witness() {
+        partly_known(ctx, group, &chunks, layout);
+    }
     for chunk in chunks.iter() {
         let space = INODES_PER_CHUNK.saturating_sub(chunk.holemask.count_ones().saturating_mul(INODES_PER_HOLE));
         group.inodes = group.inodes.saturating_add(u64::from(space));
         group.free_inodes = group.free_inodes.saturating_add(u64::from(chunk.freecount));
     }
     group.chunks = chunks;
+}
+
+/// Where blocks hold several chunks, each of them must have its record.
+fn partly_known(ctx: &Ctx<'_>, group: &Group, chunks: &[Chunk], layout: Layout) {
+    if layout.per_block <= INODES_PER_CHUNK {
+        return;
+    }
+    let block_of = |chunk: &Chunk| chunk.startino.0.checked_div(layout.per_block);
+    let wanted = usize::try_from(layout.per_block.checked_div(INODES_PER_CHUNK).unwrap_or(1)).unwrap_or(1);
+    for block in chunks.chunk_by(|a, b| block_of(a) == block_of(b)).filter(|block| block.len() != wanted) {
+        let Some(first) = block.first() else { continue };
+        let spot = super::agi::spot(ctx, group.ag).part(format_args!("inobt chunk {}", first.startino));
+        ctx.raise(PARTLY, &spot, format_args!("{} records for the block", block.len()), wanted);
+    }
 }
 
 /// The blocks of a chunk that have inodes go to `owners`.
@@ -236,5 +278,15 @@ mod tests {
         assert_eq!(ids(Chunk { count: 33, ..good }), ["inobt-bad-count"]);
         assert_eq!(ids(Chunk { freecount: 33, ..good }), ["inobt-bad-freecount"]);
         assert_eq!(ids(Chunk { free: 2, ..good }), ["inobt-hole-in-use"]);
+    }
+
+    /// Inodes of 512 bytes in blocks of 4096: clusters of 16 KiB have 32.
+    #[test]
+    fn clusters_are_whole() {
+        for mask in [0, 0x00ff, 0xff00, 0xffff] {
+            assert!(splits_no_cluster(mask, 32), "{mask:#x}");
+        }
+        assert!(!splits_no_cluster(0x000f, 32) && splits_no_cluster(0x000f, 16));
+        assert!(!splits_no_cluster(0x00ff, 64) && splits_no_cluster(0x0001, 4) && splits_no_cluster(0x0001, 2));
     }
 }

@@ -30,7 +30,7 @@ raised! { RAISED, structure "inode", fields DinodeCore;
     /// An inode in use without links stands on a list of its AG until the last program closes it. This one stands on none:
     /// it will never be freed. xfs_repair moves it to lost+found.
     UNLISTED: "inode-unlinked-unlisted" corrupt nlink, "no links, and on no list of unlinked inodes",
-        source "scrub/agheader_repair.c:xrep_iunlink_mark_ondisk_rec; repair/phase6.c:check_for_orphaned_inodes", since "scrub";
+        source "scrub/inode.c:xchk_inode_check_unlinked; repair/phase6.c:check_for_orphaned_inodes", since "scrub";
 }
 
 /// Entries less links, for the inodes of an AG: 64 numbers for each chunk.
@@ -82,9 +82,14 @@ impl Links {
     }
 }
 
-/// An inode in use without links: on which list does it stand?
+/// An inode in use without links: does it stand on a list of its AG?
 pub fn unlinked(ctx: &Ctx<'_>, inode: Inode<'_>) {
-    if inode.nlink() == 0 && super::dinode::lists_are_empty(ctx, inode) {
+    if inode.nlink() != 0 {
+        return;
+    }
+    let Some((ag, agino)) = ctx.geometry().split_inode(inode.ino) else { return };
+    let lists = ctx.group(ag).and_then(|group| group.unlinked.as_ref());
+    if lists.is_some_and(|members| members.binary_search(&agino).is_err()) {
         let spot = Spot { place: inode.place(ctx.volume()), object: Object::Inode(inode.ino) };
         ctx.raise(UNLISTED, &spot, 0, "at least 1, or an entry of a list of unlinked inodes");
     }

@@ -8,7 +8,7 @@ use super::context::Ctx;
 use super::forks::Seen;
 use super::inode::Worker;
 use super::raised;
-use crate::format::dinode::{DinodeCore, Fork, flags2, metatype};
+use crate::format::dinode::{DinodeCore, Fork, flags2, fork_format, metatype};
 use crate::format::dinode_view::Kind;
 use crate::units::Ino;
 use crate::walk::Inode;
@@ -38,9 +38,12 @@ raised! { RAISED, structure "metafile", fields DinodeCore;
     /// The file belongs to a realtime group that is not there: its project number is that of its group.
     BAD_GROUP: "metafile-bad-group" corrupt projid_lo, "file of a realtime group that is not there",
         source "xfs_rtgroup.c:xfs_rtginode_load", since "6.13";
-    /// Quota and metadata files have no attributes beyond parent pointers, and no realtime flag.
+    /// Quota and metadata files lie on the data section.
     REALTIME: "metafile-realtime" corrupt flags, "metadata file with the realtime flag",
         source "xfs_inode_buf.c:xfs_dinode_verify_metadir; scrub/common.c:xchk_metadata_inode_forks", since "scrub";
+    /// Bitmap, summary and quota files that the superblock names have no attributes.
+    ATTRIBUTES: "metafile-with-attributes" corrupt forkoff, "metadata file with attributes",
+        source "scrub/common.c:xchk_metadata_inode_forks", since "scrub";
     /// Metadata files share no blocks.
     SHARED: "metafile-shared" corrupt flags, "metadata file with the reflink flag",
         source "scrub/common.c:xchk_metadata_inode_forks", since "scrub";
@@ -132,6 +135,10 @@ fn regular(worker: &Worker<'_>, inode: Inode<'_>) -> bool {
     } else {
         if inode.flags2() & flags2::REFLINK != 0 && ctx.context().features.has_reflink() {
             ctx.raise(SHARED, &worker.spot(inode), "reflink", "no reflink flag");
+        }
+        let empty = inode.format(Fork::Attr) == fork_format::EXTENTS && inode.extents(Fork::Attr) == 0;
+        if inode.forkoff() != 0 && !empty && !ctx.context().features.has_metadir() {
+            ctx.raise(ATTRIBUTES, &worker.spot(inode), inode.forkoff(), "0");
         }
         return true;
     }

@@ -51,6 +51,7 @@ pub mod owners;
 pub mod refcntbt;
 pub mod rmapbt;
 pub mod rt;
+pub mod rt_shared;
 pub mod run;
 pub mod space;
 pub mod superblock;
@@ -95,6 +96,7 @@ pub const CATALOGUE: &[&[RuleInfo]] = &[
     dinode::RAISED,
     dinode::RAISED_V3,
     forks::EXTENTS,
+    forks::FEATURE,
     forks::RAISED,
     forks::RAISED_V3,
     metafile::RAISED,
@@ -109,6 +111,7 @@ pub const CATALOGUE: &[&[RuleInfo]] = &[
     attr::RAISED,
     attr_leaf::RAISED,
     tree::RAISED,
+    dquot::FILE,
     dquot::RAISED,
     space::RAISED,
     counters::RAISED,

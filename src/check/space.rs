@@ -22,7 +22,8 @@ raised! { RAISED, structure "space";
     /// Two owners claim the same blocks, and they are not content of files that may share them. One of the two is wrong;
     /// content that was written through the one is lost for the other.
     TWICE: "space-block-owned-twice" xcorrupt "owner", "blocks have two owners",
-        source "scrub/common.c:xchk_xref_is_only_owned_by; repair/phase4.c:process_inodes (duplicate extents)", since "scrub";
+        source "scrub/rmap.c:xchk_xref_is_only_owned_by, xchk_rmapbt_check_overlapping; repair/phase4.c:process_inodes (duplicate extents)",
+        since "scrub";
     /// Blocks that nobody owns and no btree calls free: they are lost until xfs_repair frees them. Harmless but for the
     /// space.
     LOST: "space-lost-blocks" xcorrupt "owner", "blocks belong to nobody and are not free",
@@ -52,8 +53,10 @@ struct Sweep {
 /// Conflicts that are reported one by one.
 const SHOWN: usize = 100;
 
+/// Written content of files alone is shared (`xchk_rmapbt_is_shareable`).
 fn may_share(entry: &Entry, reflink: bool) -> bool {
-    reflink && entry.owner.inode().is_some() && entry.within.is_data()
+    let written = entry.within.0 & Within::UNWRITTEN == 0;
+    reflink && written && entry.owner.inode().is_some() && entry.within.is_data()
 }
 
 /// Sweeps over the owners of an AG of `length` blocks, sorted by start.
@@ -416,6 +419,13 @@ mod tests {
 
     fn free(start: u32, blocks: u32) -> Entry {
         Entry { start, blocks, owner: Owner::FREE, within: Within(0) }
+    }
+
+    #[test]
+    fn unwritten_blocks_are_not_shared() {
+        let mut unwritten = file(132, 4, 2, 0);
+        unwritten.within = Within::fork(0, false, true);
+        assert_eq!(sweep(&[file(131, 0, 10, 0), unwritten], 10, true).conflicts.len(), 1);
     }
 
     #[test]

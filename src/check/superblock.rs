@@ -418,6 +418,27 @@ rules! { structure "sb", subject Subject, fields Superblock;
             let right = s.sb.features2 == s.sb.bad_features2;
             Mismatch::unless(!s.primary || right, hex(s.sb.bad_features2), hex(s.sb.features2))
         };
+    /// The bit says that inodes keep their links in 32 bits (version 2). Kernels take its absence for an old file system
+    /// and set it; xfsprogs no longer knows version 1 and stops.
+    "sb-inode-version-1" xcorrupt versionnum, "inodes of version 1",
+        source "repair/versions.c:parse_sb_version", since "none",
+        |s| Mismatch::unless(!s.primary || s.features.is_v5() || s.sb.versionnum & 0x20 != 0, hex(s.sb.versionnum), "with 0x20 (nlink)");
+    /// Without the alignment bit, inode chunks are not aligned, and this field is 0.
+    "sb-inoalignmt-without-align" xcorrupt inoalignmt, "inode alignment without its bit",
+        source "repair/agheader.c:secondary_sb_whack", since "none",
+        |s| {
+            let right = s.sb.inoalignmt.0 == 0 || s.features.has_align();
+            Mismatch::unless(right, s.sb.inoalignmt, "0, or bit 0x80 (align) of versionnum")
+        };
+    /// The quota bit comes with the first quota file, and the files stay. Mounting with quotas makes new ones.
+    "sb-quota-without-inodes" xcorrupt versionnum, "quota bit without a quota file",
+        source "repair/versions.c:update_sb_version; repair/xfs_repair.c:main (no quota inodes were found)", since "none",
+        |s| {
+            let inodes = [s.sb.uquotino, s.sb.gquotino, s.sb.pquotino];
+            let has = inodes.iter().any(|ino| ino.0 != 0 && !ino.is_null());
+            let applies = s.primary && s.sb.versionnum & 0x40 != 0 && !s.features.has_metadir();
+            Mismatch::unless(!applies || has, hex(s.sb.versionnum), "without 0x40 (quota), or a quota file")
+        };
     /// Only bit 0 was ever defined (mount read-only), and nothing sets it.
     "sb-flags-set" corrupt flags, "flags are set",
         source "scrub/agheader.c:xchk_superblock; repair/agheader.c:secondary_sb_whack", since "scrub",

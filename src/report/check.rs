@@ -1,5 +1,6 @@
 //! Findings and summary of a check as text, for someone who is tired and has to decide what to do.
 
+use super::coverage::{ANY_VALUE, NOT_COVERED, OTHER_CLASS};
 use super::text::{escaped, size};
 use crate::check::{CATALOGUE, Class, Finding, Report, Summary, Verdict};
 use std::fmt::Write;
@@ -80,28 +81,6 @@ pub fn summary(report: &Report, bytes: u64) -> String {
     out
 }
 
-/// What is not checked though the kernel's scrub or xfs_repair has it, and why.
-const NOT_COVERED: &[(&str, &str, &str)] = &[
-    ("scrub/agheader.c:xchk_agf", "the in-core counters of the mount", "there is no mount"),
-    (
-        "scrub/fscounters.c",
-        "delayed allocations, per-AG reservations in core",
-        "there is no mount; after an unmount both are 0",
-    ),
-    ("scrub/bmap_repair.c, scrub/*_repair.c", "rebuilding", "nothing is ever written"),
-    ("scrub/readdir.c, scrub/stats.c", "what the running kernel would answer", "there is no mount"),
-    (
-        "repair/phase3.c",
-        "inodes that no inode btree knows, found by scanning all blocks",
-        "only xfs_repair needs them, to save files; `find` does not name them",
-    ),
-    (
-        "repair/scan.c:scan_inobt (uncertain inodes)",
-        "guesses about damaged chunks",
-        "a damaged btree is reported; nothing is guessed from it",
-    ),
-];
-
 /// A source as it stands in a cell.
 fn cell(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
@@ -144,9 +123,27 @@ pub fn catalogue() -> String {
         }
         out.push('\n');
     }
-    out.push_str("## Not covered\n\n| source | what | reason |\n|---|---|---|\n");
-    for (source, what, reason) in NOT_COVERED {
-        let _ = writeln!(out, "| {} | {} | {} |", cell(source), cell(what), cell(reason));
+    for (title, head, rows) in [
+        (
+            "Not covered\n\nWhat scrub, the kernel's verifiers or xfs_repair have and `check` does not.",
+            "source | what",
+            NOT_COVERED,
+        ),
+        ("Other classes than scrub's", "id | there", OTHER_CLASS),
+        (
+            "Fields that nothing can validate\n\nAny value is legal here, or any within the bounds of a rule, so that a wrong one \
+             is not noticed.",
+            "structure | fields",
+            ANY_VALUE,
+        ),
+    ] {
+        let _ = writeln!(out, "## {title}\n\n| {head} | reason |\n|---|---|---|");
+        for (first, second, reason) in rows {
+            let _ = writeln!(out, "| {} | {} | {} |", cell(first), cell(second), cell(reason));
+        }
+        out.push('\n');
     }
+    out.truncate(out.trim_end().len());
+    out.push('\n');
     out
 }

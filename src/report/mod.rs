@@ -4,6 +4,7 @@
 pub mod bmap;
 pub mod check;
 pub mod convert;
+pub mod coverage;
 #[cfg(feature = "cli")]
 pub mod entry;
 pub mod explain;
