@@ -111,7 +111,6 @@ pub const CATALOGUE: &[&[RuleInfo]] = &[
     attr::RAISED,
     attr_leaf::RAISED,
     tree::RAISED,
-    dquot::FILE,
     dquot::RAISED,
     space::RAISED,
     counters::RAISED,
