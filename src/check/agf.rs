@@ -76,7 +76,7 @@ rules! { structure "agf", subject Subject, fields Agf;
     "agf-bad-crc" corrupt crc, "checksum does not match",
         source "xfs_alloc.c:xfs_agf_read_verify; repair/scan.c:scan_ag", since "3.10",
         |s| match s.crc {
-            CrcState::Bad { computed } => Some(Mismatch::new(format!("{:#x}", s.agf.crc.0), format!("{computed:#x}"))),
+            CrcState::Bad { computed } => Some(Mismatch::new(s.agf.crc, crate::format::Crc(computed))),
             _ => None,
         };
     /// The header belongs to another file system, or to an earlier one on this device.

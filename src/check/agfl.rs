@@ -35,7 +35,7 @@ rules! { structure "agfl", subject Subject, fields Agfl;
     "agfl-bad-crc" corrupt crc, "checksum does not match",
         source "xfs_alloc.c:xfs_agfl_read_verify; repair/scan.c:scan_freelist", since "3.10",
         |s| match s.crc {
-            CrcState::Bad { computed } => Some(Mismatch::new(format!("{:#x}", s.agfl.crc.0), format!("{computed:#x}"))),
+            CrcState::Bad { computed } => Some(Mismatch::new(s.agfl.crc, crate::format::Crc(computed))),
             _ => None,
         };
     /// The list belongs to another file system, or to an earlier one on this device.

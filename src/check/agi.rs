@@ -62,7 +62,7 @@ rules! { structure "agi", subject Subject, fields Agi;
     "agi-bad-crc" corrupt crc, "checksum does not match",
         source "xfs_ialloc.c:xfs_agi_read_verify; repair/scan.c:scan_ag", since "3.10",
         |s| match s.crc {
-            CrcState::Bad { computed } => Some(Mismatch::new(format!("{:#x}", s.agi.crc.0), format!("{computed:#x}"))),
+            CrcState::Bad { computed } => Some(Mismatch::new(s.agi.crc, crate::format::Crc(computed))),
             _ => None,
         };
     /// The header belongs to another file system, or to an earlier one on this device.

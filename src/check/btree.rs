@@ -541,7 +541,7 @@ impl Scan<'_> {
         let at = tree.shape.crc_offset();
         if let CrcState::Bad { computed } = checksum::verify(bytes, at) {
             let stored = bits::array(bytes, at).map_or(0, u32::from_le_bytes);
-            self.raise(BAD_CRC, &spot(), format_args!("{stored:#x}"), format_args!("{computed:#x}"));
+            self.raise(BAD_CRC, &spot(), crate::format::Crc(stored), crate::format::Crc(computed));
             return Some(false);
         }
         let (blkno, lsn, uuid, owner) = if tree.shape.long { (24, 32, 40, 56) } else { (16, 24, 32, 48) };

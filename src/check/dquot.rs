@@ -238,7 +238,7 @@ impl Records<'_> {
         if ctx.context().has_crc() {
             if let CrcState::Bad { computed } = checksum::verify(bytes, dquot::CRC_OFFSET) {
                 let stored = bits::array(bytes, dquot::CRC_OFFSET).map_or(0, u32::from_le_bytes);
-                return not(BAD_CRC, format!("{stored:#x}"), format!("{computed:#x}"));
+                return not(BAD_CRC, crate::format::Crc(stored).to_string(), crate::format::Crc(computed).to_string());
             }
             let right = ctx.volume().superblock().metadata_uuid();
             let found = bits::array(bytes, 120).map(Uuid).unwrap_or_default();

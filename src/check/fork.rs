@@ -268,7 +268,7 @@ pub fn frame(
     }
     if let CrcState::Bad { computed } = checksum::verify(bytes, frame.crc) {
         let stored = bits::array(bytes, frame.crc).map_or(0, u32::from_le_bytes);
-        ctx.raise(rules.crc, &spot(), format_args!("{stored:#x}"), format_args!("{computed:#x}"));
+        ctx.raise(rules.crc, &spot(), crate::format::Crc(stored), crate::format::Crc(computed));
         return false;
     }
     let mut foreign = 0;

@@ -302,7 +302,7 @@ fn is_sound(worker: &Worker<'_>, inode: Inode<'_>) -> bool {
     }
     if let CrcState::Bad { computed } = inode.crc() {
         let stored = bits::array(inode.bytes(), CRC_OFFSET).map_or(0, u32::from_le_bytes);
-        return raise(BAD_CRC, format!("{stored:#x}"), format!("{computed:#x}"));
+        return raise(BAD_CRC, crate::format::Crc(stored).to_string(), crate::format::Crc(computed).to_string());
     }
     let uuid = bits::array(inode.bytes(), 160).map(Uuid).unwrap_or_default();
     if uuid != worker.uuid {

@@ -99,7 +99,7 @@ rules! { structure "sb", subject Subject, fields Superblock;
     "sb-bad-crc" corrupt crc, "checksum does not match",
         source "xfs_sb.c:xfs_sb_read_verify", since "3.10",
         |s| match s.crc {
-            CrcState::Bad { computed } => Some(Mismatch::new(hex(s.sb.crc.0), hex(computed))),
+            CrcState::Bad { computed } => Some(Mismatch::new(s.sb.crc, crate::format::Crc(computed))),
             _ => None,
         };
     /// Versions before 4 have not been supported since 3.16; others do not exist.

@@ -156,7 +156,7 @@ impl<'p> Part<'p, '_> {
         }
         if let CrcState::Bad { computed } = checksum::verify(bytes, CRC_OFFSET) {
             let stored = bits::array(bytes, CRC_OFFSET).map_or(0, u32::from_le_bytes);
-            self.raise(BAD_CRC, format_args!("{stored:#x}"), format_args!("{computed:#x}"));
+            self.raise(BAD_CRC, crate::format::Crc(stored), crate::format::Crc(computed));
             return None;
         }
         let right = ctx.volume().superblock().metadata_uuid();

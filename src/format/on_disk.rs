@@ -262,6 +262,13 @@ impl<T: FieldType, const N: usize> FieldType for [T; N] {
 #[br(little)]
 pub struct Crc(pub u32);
 
+impl std::fmt::Display for Crc {
+    /// As xfs_db prints it: the bytes in the order of the disk.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:#x}", self.0.swap_bytes())
+    }
+}
+
 /// A UUID field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BinRead)]
 pub struct Uuid(pub [u8; 16]);

@@ -133,7 +133,7 @@ fn check_remote(ino: Ino, block: &crate::volume::Block, offset: u32) -> Result<(
     }
     if let CrcState::Bad { computed } = checksum::verify(bytes, attr_remote::CRC_OFFSET) {
         let stored = bits::array(bytes, attr_remote::CRC_OFFSET).map_or(0, u32::from_le_bytes);
-        let (stored, computed) = (format!("{stored:#x}"), format!("{computed:#x}"));
+        let (stored, computed) = (crate::format::Crc(stored).to_string(), crate::format::Crc(computed).to_string());
         return Err(corrupt(place("crc"), "the checksum is wrong", stored, computed));
     }
     Ok(())

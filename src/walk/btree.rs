@@ -411,7 +411,7 @@ impl<'a> Blocks<'a> {
         }
         if let CrcState::Bad { computed } = crc {
             let place = self.place(At::Block(block)).field("crc");
-            let (stored, computed) = (format!("{stored:#x}"), format!("{computed:#x}"));
+            let (stored, computed) = (crate::format::Crc(stored).to_string(), crate::format::Crc(computed).to_string());
             self.errors.push(corrupt(place, "the checksum is wrong", stored, computed));
         }
     }

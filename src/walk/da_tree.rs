@@ -102,7 +102,8 @@ impl DaBlocks<'_> {
         if context.has_crc() {
             if let CrcState::Bad { computed } = checksum::verify(&block.bytes, da_block::CRC_OFFSET) {
                 let stored = bits::array(&block.bytes, da_block::CRC_OFFSET).map_or(0, u32::from_le_bytes);
-                let (stored, computed) = (format!("{stored:#x}"), format!("{computed:#x}"));
+                let (stored, computed) =
+                    (crate::format::Crc(stored).to_string(), crate::format::Crc(computed).to_string());
                 self.refuse(block.place.field("crc"), "the checksum is wrong", stored, computed);
             }
             let owner = bits::be64(&block.bytes, 48).unwrap_or(0);

@@ -326,7 +326,8 @@ impl<'a> DirBlocks<'a> {
         if context.has_crc() {
             if let CrcState::Bad { computed } = checksum::verify(&self.block, 4) {
                 let stored = bits::array(&self.block, 4).map_or(0, u32::from_le_bytes);
-                let (stored, computed) = (format!("{stored:#x}"), format!("{computed:#x}"));
+                let (stored, computed) =
+                    (crate::format::Crc(stored).to_string(), crate::format::Crc(computed).to_string());
                 errors.push(corrupt(place().field("crc"), "the checksum is wrong", stored, computed));
             }
             let owner = bits::be64(&self.block, 40).unwrap_or(0);

@@ -30,7 +30,7 @@ fn accept(walk: &Walk<'_>, block: &Block, magic: u32, crc: usize, report: &mut d
         && let CrcState::Bad { computed } = checksum::verify(&block.bytes, crc)
     {
         let stored = bits::array(&block.bytes, crc).map_or(0, u32::from_le_bytes);
-        let (stored, computed) = (format!("{stored:#x}"), format!("{computed:#x}"));
+        let (stored, computed) = (crate::format::Crc(stored).to_string(), crate::format::Crc(computed).to_string());
         report(corrupt(block.place.field("crc"), "the checksum is wrong", stored, computed));
     }
     Ok(())

@@ -44,7 +44,7 @@ impl<'a> Inode<'a> {
         let CrcState::Bad { computed } = self.crc() else { return None };
         let stored = crate::format::bits::array(self.view.bytes(), CRC_OFFSET).map_or(0, u32::from_le_bytes);
         let place = self.place(volume).field("crc");
-        Some(corrupt(place, "the checksum is wrong", format_args!("{stored:#x}"), format_args!("{computed:#x}")))
+        Some(corrupt(place, "the checksum is wrong", crate::format::Crc(stored), crate::format::Crc(computed)))
     }
 }
 

@@ -189,7 +189,7 @@ fn fault(
     }
     let CrcState::Bad { computed } = checksum::verify(bytes, dquot::CRC_OFFSET) else { return None };
     let stored = bits::array(bytes, dquot::CRC_OFFSET).map_or(0, u32::from_le_bytes);
-    let (stored, computed) = (format!("{stored:#x}"), format!("{computed:#x}"));
+    let (stored, computed) = (crate::format::Crc(stored).to_string(), crate::format::Crc(computed).to_string());
     Some(corrupt(place().field("crc"), "the checksum is wrong", stored, computed))
 }
 

@@ -57,7 +57,8 @@ pub fn target(walk: &Walk<'_>, inode: Inode<'_>) -> Result<Vec<u8>> {
             let whole = checksum::verify(&block.bytes, symlink::CRC_OFFSET);
             if let (checksum::CrcState::Bad { computed }, true) = (whole, blocks == extent.blockcount) {
                 let stored = bits::array(&block.bytes, symlink::CRC_OFFSET).map_or(0, u32::from_le_bytes);
-                let (stored, computed) = (format!("{stored:#x}"), format!("{computed:#x}"));
+                let (stored, computed) =
+                    (crate::format::Crc(stored).to_string(), crate::format::Crc(computed).to_string());
                 return Err(corrupt(block.place.field("crc"), "the checksum is wrong", stored, computed));
             }
         }

@@ -212,7 +212,7 @@ pub(super) fn describe(section: &Section<'_>, group: &Group, report: &mut Report
 fn group_rules(group: &Group, tree: &Tree, kind: u16, sink: &mut Sink<'_>) {
     let (inode, place) = (tree.inode(), tree.inode_place());
     if let crate::format::checksum::CrcState::Bad { computed } = inode.crc() {
-        sink.raise(rules::GROUP_FILE, place.field("crc"), "checksum does not match", format_args!("{computed:#x}"));
+        sink.raise(rules::GROUP_FILE, place.field("crc"), "checksum does not match", crate::format::Crc(computed));
     }
     if inode.kind() != Kind::Regular {
         let found = format!("mode {:#o}", inode.mode());

@@ -76,7 +76,7 @@ fn superblock(volume: &Volume, sink: &mut Sink<'_>) {
         return;
     }
     if let CrcState::Bad { computed } = checksum::verify(&block.bytes, CRC_OFFSET) {
-        sink.raise(rules::RTSB_CRC, place.clone(), format_args!("{:#x}", rtsb.crc.0), format_args!("{computed:#x}"));
+        sink.raise(rules::RTSB_CRC, place.clone(), rtsb.crc, crate::format::Crc(computed));
     }
     if rtsb.uuid != sb.uuid {
         sink.raise(rules::RTSB_UUID, place.clone(), rtsb.uuid, sb.uuid);

@@ -171,7 +171,7 @@ fn inode_rules(section: &Section<'_>, group: &Group, kind: &FileKind, block: &In
     let (inode, place) = (block.inode(), block.place());
     let bitmap = kind.file == GroupFile::Bitmap;
     if let CrcState::Bad { computed } = inode.crc() {
-        sink.raise(kind.inode, place.field("crc"), "checksum does not match", format_args!("{computed:#x}"));
+        sink.raise(kind.inode, place.field("crc"), "checksum does not match", crate::format::Crc(computed));
     }
     let format = inode.format(Fork::Data);
     if inode.kind() != Kind::Regular || !matches!(format, fork_format::EXTENTS | fork_format::BTREE) {
@@ -282,7 +282,7 @@ fn header_rules(
         sink.raise(kind.bad_magic, place(), found, right);
     }
     if let CrcState::Bad { computed } = checksum::verify(block, CRC_OFFSET) {
-        sink.raise(kind.crc, place(), format_args!("{:#x}", header.crc.0), format_args!("{computed:#x}"));
+        sink.raise(kind.crc, place(), header.crc, crate::format::Crc(computed));
     }
     let ino = file.inode().ino;
     if header.owner != ino {

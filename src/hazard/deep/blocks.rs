@@ -155,7 +155,7 @@ impl Reader<'_> {
         };
         let inode = block.inode();
         let wrong = if let CrcState::Bad { computed } = inode.crc() {
-            Some(("crc", format!("the checksum does not match, {computed:#x} is right")))
+            Some(("crc", format!("the checksum does not match, {} is right", crate::format::Crc(computed))))
         } else if inode.mode() == 0 {
             Some(("core.mode", "mode is 0: a free inode".to_owned()))
         } else {

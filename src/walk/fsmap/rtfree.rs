@@ -110,7 +110,8 @@ impl FreeRuns<'_> {
             }
             if let checksum::CrcState::Bad { computed } = checksum::verify(&block.bytes, rtbitmap::CRC_OFFSET) {
                 let stored = bits::array(&block.bytes, rtbitmap::CRC_OFFSET).map_or(0, u32::from_le_bytes);
-                let (stored, computed) = (format!("{stored:#x}"), format!("{computed:#x}"));
+                let (stored, computed) =
+                    (crate::format::Crc(stored).to_string(), crate::format::Crc(computed).to_string());
                 return Err(corrupt(block.place.field("crc"), "the checksum is wrong", stored, computed));
             }
         }

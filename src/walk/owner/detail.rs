@@ -144,7 +144,8 @@ fn header(walk: &Walk<'_>, answer: &Answer, ag: AgNumber, report: &mut dyn FnMut
         Ok(block) if walk.context().has_crc() => {
             if let CrcState::Bad { computed } = checksum::verify(&block.bytes, crc) {
                 let stored = bits::array(&block.bytes, crc).map_or(0, u32::from_le_bytes);
-                let (stored, computed) = (format!("{stored:#x}"), format!("{computed:#x}"));
+                let (stored, computed) =
+                    (crate::format::Crc(stored).to_string(), crate::format::Crc(computed).to_string());
                 report(corrupt(block.place.field("crc"), "the checksum is wrong", stored, computed));
             }
         }
