@@ -171,6 +171,10 @@ fn holder(entry: &Entry) -> String {
         None => entry.owner.to_string(),
         Some(ino) if within.0 & Within::TREE != 0 => format!("the extent map of inode {ino}"),
         Some(ino) if within.0 & Within::ATTR != 0 => format!("inode {ino}, attribute block {}", within.offset()),
+        // Unwritten blocks are never shared.
+        Some(ino) if within.0 & Within::UNWRITTEN != 0 => {
+            format!("inode {ino}, file block {} (unwritten)", within.offset())
+        }
         Some(ino) => format!("inode {ino}, file block {}", within.offset()),
     }
 }
