@@ -63,7 +63,7 @@ pub const NOT_COVERED: &[(&str, &str, &str)] = &[
     (
         "scrub/metapath.c:xchk_metapath",
         "that the files in memory are those that their paths lead to",
-        "there is no mount; files are looked up by their paths (rtgroup-file-missing, rtgroup-file-kind, dquot-bad-file)",
+        "there is no mount; files are looked up by their paths (rtgroup-file-missing, rtgroup-file-kind, metafile-other-type)",
     ),
     (
         "scrub/quota.c:xchk_quota_item",
