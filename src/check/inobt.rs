@@ -260,7 +260,7 @@ mod tests {
     use crate::units::AgIno;
 
     fn ids(chunk: Chunk) -> Vec<&'static str> {
-        let layout = Layout { per_block: 8, align: 64, align_blocks: 8, sparse: true };
+        let layout = Layout { per_block: 8, align: 64, align_blocks: 8, per_cluster: 32, sparse: true };
         let mut ids = Vec::new();
         apply(RULES, INFOS, &Subject { chunk, layout, inodes: 64..8192 }, |rule, _| ids.push(rule.id));
         ids

@@ -63,7 +63,7 @@ pub const NOT_COVERED: &[(&str, &str, &str)] = &[
     (
         "scrub/metapath.c:xchk_metapath",
         "that the files in memory are those that their paths lead to",
-        "there is no mount; files are looked up by their paths (rtgroup-file-missing, rtgroup-file-kind, dquot-bad-file)",
+        "there is no mount; files are looked up by their paths (rtgroup-file-missing, rtgroup-file-kind, metafile-other-type)",
     ),
     (
         "scrub/quota.c:xchk_quota_item",
@@ -86,9 +86,9 @@ pub const NOT_COVERED: &[(&str, &str, &str)] = &[
         "not done: their order and what they say is compared with the files",
     ),
     (
-        "scrub/rtrmap.c:xchk_rtrmapbt_check_unwritten_in_keyflags",
-        "preen: keys of the realtime rmap btree with the mark of unwritten extents",
-        "no kernel that has this btree writes it",
+        "scrub/rtrmap.c:xchk_rtrmapbt_check_overlapping",
+        "realtime blocks that are shared while unwritten",
+        "not done: sharing of realtime blocks is compared with the refcount btree, whatever their state",
     ),
     ("scrub/*_repair.c, scrub/tempfile.c, scrub/orphanage.c", "rebuilding", "nothing is ever written"),
     ("scrub/readdir.c, scrub/stats.c", "what the running kernel would answer", "there is no mount"),
