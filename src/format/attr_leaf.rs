@@ -5,7 +5,7 @@
 use super::attr_shortform::{flags, parent_record};
 use super::btree_block::Parts;
 use super::da_block::{self, Info};
-use super::node::{Item, fits, table};
+use super::node::{Body, Item, fits, table};
 use super::on_disk::{Format, on_disk};
 use super::{Context, Node, Structure, bits};
 
@@ -207,14 +207,16 @@ pub(crate) fn nodes(context: &Context, bytes: &[u8]) -> Vec<Node> {
     if count > 0 {
         let bit = u64::from(header_size(context)).saturating_mul(8);
         nodes.push(Node::records("entries", "Entries by hash.", bit, AttrLeafEntry::FIELDS, (64, count, 0), bytes));
-        let items: Vec<Item> = entries(context, bytes).map(|entry| item(bytes, &entry)).collect();
+        let mut left = u32::try_from(bytes.len()).unwrap_or(u32::MAX).saturating_mul(2);
+        let items: Vec<Item> = entries(context, bytes).map(|entry| item(bytes, &entry, &mut left)).collect();
         nodes.push(Node::list("nvlist", bit, 0, items));
     }
     nodes
 }
 
-/// Name and value of one entry.
-fn item(bytes: &[u8], entry: &Entry<'_>) -> Item {
+/// Name and value of one entry. `left`: bytes that may still be shown. Names and values of a sound block fill it once;
+/// where thousands of entries claim the same bytes, those behind twice its size are named and left out.
+fn item(bytes: &[u8], entry: &Entry<'_>, left: &mut u32) -> Item {
     let bit = u64::from(entry.nameidx).saturating_mul(8);
     let value = |name, doc, byte: u64, width, format| {
         Node::value(name, doc, bit.saturating_add(byte.saturating_mul(8)), width, format)
@@ -224,11 +226,16 @@ fn item(bytes: &[u8], entry: &Entry<'_>) -> Item {
         usize::try_from(at).ok().and_then(|at| bytes.get(at)).copied().unwrap_or(0)
     };
     let mut nodes = Vec::new();
-    let text = |nodes: &mut Vec<Node>, name, doc, byte: u64, len: u32| {
+    let mut text = |nodes: &mut Vec<Node>, name, doc, byte: u64, len: u32| {
         let bit = bit.saturating_add(byte.saturating_mul(8));
         let len = len.min(fits(bytes, bit, 8));
-        if len > 0 {
-            nodes.push(Node::text(name, doc, bit, len));
+        match left.checked_sub(len) {
+            Some(rest) if len > 0 => {
+                *left = rest;
+                nodes.push(Node::text(name, doc, bit, len));
+            }
+            Some(_) => {}
+            None => nodes.push(Node { body: Body::Empty, ..Node::group("left_out", bit, Vec::new()) }),
         }
     };
     let (value_doc, name_doc) = ("Length of the value in bytes.", "Length of the name in bytes.");
