@@ -10,7 +10,6 @@ use std::collections::BTreeMap;
 use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 use xfsinspect::error::Error;
 use xfsinspect::format::btree_block::Shape;
 use xfsinspect::format::dinode::Fork;
@@ -255,7 +254,7 @@ fn walks_end_on(name: &str) {
     let all = std::env::var("XFSINSPECT_HOSTILE").is_ok_and(|how| how == "all");
     let step = if all { 1 } else { (blocks.len() / 24).max(1) };
     let read = |at: u64, len: usize| volume.read(Device::Data, ByteOffset(at), len as u32, "block").unwrap().bytes;
-    let (mut runs, mut noticed, mut longest) = (0u32, 0u32, Duration::ZERO);
+    let (mut runs, mut noticed) = (0u32, 0u32);
     let mut seed = 7;
     for (i, &(at, len)) in blocks.iter().enumerate().step_by(step) {
         let (other, other_len) = blocks[(i * 7 + 3) % blocks.len()];
@@ -269,22 +268,16 @@ fn walks_end_on(name: &str) {
         believed[..8].copy_from_slice(&read(at, 8));
         let kinds =
             [vec![0; len], vec![0xff; len], believed, flipped, read(other, other_len)[..len.min(other_len)].to_vec()];
-        for (kind, bytes) in kinds.into_iter().enumerate() {
+        for bytes in kinds {
             let Some(volume) = patched(name, BTreeMap::from([(at, bytes)])) else { continue };
-            let start = Instant::now();
+            // That it ends is the test: the walks have a budget of steps.
             let seen = everything(&volume);
-            let took = start.elapsed();
-            longest = longest.max(took);
-            assert!(took < Duration::from_secs(10), "{name}: byte {at}, kind {kind}: {took:?}");
             runs += 1;
             noticed += u32::from(!seen.errors.is_empty());
         }
     }
     let peak = peak();
-    println!(
-        "{name}: {} blocks, {runs} runs, {noticed} with errors, longest {longest:?}, peak {peak} MB",
-        blocks.len()
-    );
+    println!("{name}: {} blocks, {runs} runs, {noticed} with errors, peak {peak} MB", blocks.len());
     assert!(peak < 256, "{peak} MB");
 }
 

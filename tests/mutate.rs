@@ -10,7 +10,6 @@ mod collect;
 
 use collect::Collector;
 use std::collections::{BTreeMap, HashSet};
-use std::time::{Duration, Instant};
 use xfsinspect::format::attr_leaf::{self, Content};
 use xfsinspect::format::btree_block::Shape;
 use xfsinspect::format::dinode::{Fork, fork_range};
@@ -221,11 +220,9 @@ fn every_field_of_every_structure() {
             for verb in VERBS {
                 let mut bytes = sample.bytes.clone();
                 damage(&mut bytes, field, verb, &mut random);
-                let start = Instant::now();
                 show(sample.kind, &sample.context, &bytes);
                 let steps = walk(&sample.context, &bytes);
                 assert!(steps < bytes.len() * 40 + 100_000, "{}: {steps} steps", sample.kind.name());
-                assert!(start.elapsed() < Duration::from_secs(10), "{} {field:?} {verb}: slow", sample.kind.name());
                 *cases.entry(sample.kind.name()).or_insert(0usize) += 1;
             }
         }

@@ -25,6 +25,7 @@ pub mod attr;
 pub mod attr_leaf;
 pub mod bnobt;
 pub mod btree;
+mod btree_keys;
 pub mod chunks;
 pub mod context;
 pub mod copies;
