@@ -12,8 +12,10 @@
 //! | 1 | superblocks, and the log's state | [`superblock`], [`copies`], [`journal`] |
 //! | 2 | headers and btrees, AG by AG | [`group`], [`agf`], [`agi`], [`agfl`], [`btree`] and one file per index |
 //! | 3 | inodes, chunk by chunk | [`inode`], [`dinode`], [`forks`], [`metafile`], [`symlink`] |
-//! | 4 | space: who owns which block, AG by AG | [`owners`], [`space`], [`rmapbt`], [`refcntbt`] |
-//! | 5 | counters | [`counters`] |
+//! | 4 | directories, names, links, quotas | [`dir`], [`names`], [`tree`], [`links`], [`dquot`] |
+//! | 5 | space: who owns which block, AG by AG | [`owners`], [`space`], [`rmapbt`], [`refcntbt`] |
+//! | 6 | the realtime section | [`rt`] |
+//! | 7 | counters | [`counters`] |
 //!
 //! A damaged object is no witness: whoever finds one damaged says so ([`Group`](group::Group),
 //! [`Ctx::owners_unknown`]), and what would be compared with it becomes one `xfailed`.

@@ -80,16 +80,6 @@ pub const NOT_COVERED: &[(&str, &str, &str)] = &[
         "quotas that are on but were not counted (flags without chkd)",
         "the next mount counts them; usage is compared where it was counted",
     ),
-    (
-        "scrub/rtrmap.c:xchk_rtrmapbt_check_mergeable; scrub/rtrefcount.c:xchk_rtrefcountbt_check_mergeable",
-        "records of the realtime btrees that touch and could be one",
-        "not done: their order and what they say is compared with the files",
-    ),
-    (
-        "scrub/rtrmap.c:xchk_rtrmapbt_check_overlapping",
-        "realtime blocks that are shared while unwritten",
-        "not done: sharing of realtime blocks is compared with the refcount btree, whatever their state",
-    ),
     ("scrub/*_repair.c, scrub/tempfile.c, scrub/orphanage.c", "rebuilding", "nothing is ever written"),
     ("scrub/readdir.c, scrub/stats.c", "what the running kernel would answer", "there is no mount"),
     (

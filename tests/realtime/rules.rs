@@ -180,7 +180,37 @@ fn groups(seen: &mut Seen) {
     let image = Image::new("c64-rtgroups-64m");
     let (rmap, refcount) = (group_file(&image, 0, GroupFile::Rmap), group_file(&image, 0, GroupFile::Refcount));
     // Root: level and count of 2 bytes each at byte 176, then records: 24 bytes of the rmap, 12 of the refcount btree.
-    let damages: [(u64, InodeDamage); 10] = [
+    let damages: [(u64, InodeDamage); 12] = [
+        // The last record in two: its first block, and the rest.
+        (
+            rmap,
+            ("rtrmap-mappings-touch", |b| {
+                let last = 180 + 24 * (usize::from(b[179]) - 1);
+                let number = |b: &[u8], at: usize| u32::from_be_bytes(b[at..at + 4].try_into().unwrap());
+                let (start, blocks, offset) = (number(b, last), number(b, last + 4), number(b, last + 20));
+                assert!(blocks > 1);
+                b.copy_within(last..last + 24, last + 24);
+                put(b, last + 4, &1u32.to_be_bytes());
+                put(b, last + 24, &(start + 1).to_be_bytes());
+                put(b, last + 28, &(blocks - 1).to_be_bytes());
+                put(b, last + 44, &(offset + 1).to_be_bytes());
+                b[179] += 1;
+            }),
+        ),
+        (
+            refcount,
+            ("rtrefcount-extents-touch", |b| {
+                let last = 180 + 12 * (usize::from(b[179]) - 1);
+                let number = |b: &[u8], at: usize| u32::from_be_bytes(b[at..at + 4].try_into().unwrap());
+                let (start, blocks) = (number(b, last), number(b, last + 4));
+                assert!(blocks > 1);
+                b.copy_within(last..last + 12, last + 12);
+                put(b, last + 4, &1u32.to_be_bytes());
+                put(b, last + 12, &(start + 1).to_be_bytes());
+                put(b, last + 16, &(blocks - 1).to_be_bytes());
+                b[179] += 1;
+            }),
+        ),
         (rmap, ("rtgroup-file-missing", |b| b[5] = 2)),
         (rmap, ("rtgroup-file-kind", |b| b[7] ^= 1)),
         (rmap, ("rtgroup-file-number", |b| b[21] ^= 1)),

@@ -127,6 +127,29 @@ fn shared_fault(section: &Section<'_>, group: &Group, s: &Shared) -> Option<Stri
     }
 }
 
+/// Most blocks of a record (`XFS_RMAP_LEN_MAX`, `XFS_REFC_LEN_MAX`).
+const LONGEST: u64 = 0xffff_ffff;
+
+/// Should two mappings that follow each other be one (`xchk_rtrmap_mergeable`)?
+fn mappings_touch(a: &Mapping, b: &Mapping) -> bool {
+    let (length, more) = (a.blockcount.get(), b.blockcount.get());
+    let special = matches!(a.owner, owner::FS | owner::COW);
+    let marks = |m: &Mapping| (m.offset.unwritten(), m.offset.attr_fork(), m.offset.bmbt_block());
+    a.owner == b.owner
+        && a.startblock.get().saturating_add(length) == b.startblock.get()
+        && length.saturating_add(more) <= LONGEST
+        && marks(a) == marks(b)
+        && (special || a.offset.blocks().saturating_add(length) == b.offset.blocks())
+}
+
+/// Should two shared extents that follow each other be one (`xchk_rtrefcount_mergeable`)?
+fn shared_touch(a: &Shared, b: &Shared) -> bool {
+    let (length, more) = (a.blockcount.get(), b.blockcount.get());
+    (a.cow, a.refcount) == (b.cow, b.refcount)
+        && a.startblock.get().saturating_add(length) == b.startblock.get()
+        && length.saturating_add(more) <= LONGEST
+}
+
 fn mapping_text(m: &Mapping) -> String {
     let flags = u8::from(m.offset.unwritten());
     let who = m.owner.cast_signed();
@@ -151,6 +174,7 @@ pub(super) fn describe(section: &Section<'_>, group: &Group, report: &mut Report
         group_rules(group, &tree, crate::format::dinode::metatype::RTRMAP, sink);
         let (mut errors, mut records, mut used, mut written) = (Vec::new(), 0u64, 0u64, 0u64);
         let mut before: Option<(u64, u64, u64)> = None;
+        let mut touched: Option<Mapping> = None;
         let complete = btrees::mappings(walk, &tree, &mut |error| errors.push(error), &mut |found: Found<Mapping>| {
             let m = &found.record;
             records = records.saturating_add(1);
@@ -169,6 +193,11 @@ pub(super) fn describe(section: &Section<'_>, group: &Group, report: &mut Report
                 );
             }
             before = Some(key);
+            if let Some(last) = touched.as_ref().filter(|last| mappings_touch(last, m)) {
+                let right = format!("one record with {}", mapping_text(last));
+                sink.raise(rules::RMAP_TOUCH, tree.place(walk, &found), mapping_text(m), right);
+            }
+            touched = Some(*m);
         });
         errors.iter().for_each(|error| sink.error(rules::RMAP_BLOCK, rules::RMAP_BLOCK, error));
         let inode = tree.inode();
@@ -186,6 +215,7 @@ pub(super) fn describe(section: &Section<'_>, group: &Group, report: &mut Report
         group_rules(group, &tree, crate::format::dinode::metatype::RTREFCOUNT, sink);
         let (mut errors, mut records) = (Vec::new(), 0u64);
         let mut end = 0u64;
+        let mut touched: Option<Shared> = None;
         let complete = btrees::shared(walk, &tree, &mut |error| errors.push(error), &mut |found: Found<Shared>| {
             let s = &found.record;
             records = records.saturating_add(1);
@@ -202,6 +232,11 @@ pub(super) fn describe(section: &Section<'_>, group: &Group, report: &mut Report
                 );
             }
             end = key.saturating_add(s.blockcount.get());
+            if let Some(last) = touched.as_ref().filter(|last| shared_touch(last, s)) {
+                let right = format!("one record with {}", shared_text(last));
+                sink.raise(rules::REFC_TOUCH, tree.place(walk, &found), shared_text(s), right);
+            }
+            touched = Some(*s);
         });
         errors.iter().for_each(|error| sink.error(rules::REFC_BLOCK, rules::REFC_BLOCK, error));
         let (ino, place) = (tree.inode().ino.0, tree.inode_place().clone());

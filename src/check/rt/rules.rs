@@ -217,6 +217,9 @@ raised! { RMAP, structure "rtrmap";
     /// Records must be in order.
     RMAP_ORDER: "rtrmap-order" corrupt "recs", "records of the realtime rmap btree are out of order",
         source "xfs_rtrmap_btree.c:xfs_rtrmapbt_recs_inorder", since "6.14";
+    /// Two records of one owner that follow each other, in the file and in the section, are one: kernels join them.
+    RMAP_TOUCH: "rtrmap-mappings-touch" corrupt "recs", "mappings touch and should be one",
+        source "scrub/rtrmap.c:xchk_rtrmapbt_check_mergeable", since "scrub";
     /// A file owns blocks that the btree does not give it.
     RMAP_LACKS: "rtrmap-lacks-mapping" xcorrupt "recs", "mapping of a file is missing in the realtime rmap btree",
         source "scrub/bmap.c:xchk_bmap_xref_rmap", since "scrub";
@@ -235,6 +238,9 @@ raised! { REFCOUNT, structure "rtrefcount";
     /// Records must be in order and must not overlap.
     REFC_ORDER: "rtrefcount-order" corrupt "recs", "records of the realtime refcount btree are out of order",
         source "xfs_rtrefcount_btree.c:xfs_rtrefcountbt_recs_inorder", since "6.14";
+    /// Two records with one count that follow each other are one: kernels join them.
+    REFC_TOUCH: "rtrefcount-extents-touch" corrupt "recs", "shared extents touch and should be one",
+        source "scrub/rtrefcount.c:xchk_rtrefcountbt_check_mergeable", since "scrub";
     /// Blocks that several files own are not counted so: a write to one of them changes the others.
     REFC_LACKS: "rtrefcount-lacks-shared" xcorrupt "recs", "shared realtime blocks are not counted as such",
         source "scrub/rtrefcount.c:xchk_rtrefcountbt_xref_rmap", since "scrub";

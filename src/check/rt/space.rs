@@ -141,8 +141,11 @@ impl Sweep<'_> {
             let extent = |block: u64| block.saturating_sub(self.group.first_block()).checked_div(unit);
             let same_extent = extent(self.covered.saturating_sub(1)) == extent(one.start);
             let one_file = last.ino == one.ino && last.delta() == one.delta();
-            let wrong =
-                if overlaps { !self.shares || special(&last) || special(&one) } else { same_extent && !one_file };
+            let wrong = if overlaps {
+                !self.shares || special(&last) || special(&one) || last.unwritten || one.unwritten
+            } else {
+                same_extent && !one_file
+            };
             if wrong {
                 (self.found)(Fault::Twice { first: &last, second: &one });
             }
