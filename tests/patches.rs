@@ -40,6 +40,7 @@ impl Noise {
 const FOUND: &[(&str, &[u8])] = &[
     ("a copy with an empty label: a finding without a value", &[9, 0x58, 0xb1, 0x2d, 0xf9, 0x14, 0, 2, 0x1a]),
     ("2^64 - 1 realtime extents: a window of the summary after the other, forever", &[6, 0, 0, 4, 0, 0x13, 0, 0, 0]),
+    ("2^63 realtime blocks and more: fsmap one block after the other", &[0x0d, 0, 0, 0x10, 0, 0xf3, 0xfe, 0, 0]),
     (
         "8000 attributes that claim the same value: 200 MB of text from a block",
         &[0x2c, 6, 0x9a, 0x81, 7, 0x19, 0xf3, 0, 0x4d, 0x4d, 0x4d, 0x4d, 0x4d, 0x4d, 0x0d],

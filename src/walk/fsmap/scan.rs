@@ -290,7 +290,8 @@ fn ranges(
     out: &mut Emitter<'_, '_>,
 ) -> ControlFlow<()> {
     let mut own = own.peekable();
-    let (mut at, end) = (group.first, group.first.saturating_add(group.blocks));
+    // No device has blocks where the mark of the realtime section stands: a length that reaches there is damage.
+    let (mut at, end) = (group.first, group.first.saturating_add(group.blocks).min(REALTIME.saturating_sub(1)));
     while at < end {
         let (mut files, until) = scan.next(realtime, (at, end), report);
         for record in &mut files {
