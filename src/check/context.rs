@@ -49,7 +49,7 @@ pub struct Options {
     pub threads: usize,
     /// Only these AGs; all where empty. What needs the whole file system is left out.
     pub ags: Vec<u32>,
-    /// Only findings of these rules: an id, or the beginning of ids (`bnobt`). All where empty.
+    /// Only findings of these rules: an id, the beginning of ids (`space`), or a structure (`agf`). All where empty.
     pub only: Vec<String>,
     /// Findings that are kept; more are counted.
     pub max_findings: usize,
@@ -318,7 +318,9 @@ impl<'a> Ctx<'a> {
     pub fn report(&self, finding: Finding) {
         let rule = finding.rule;
         let wanted = |only: &String| {
-            rule.id == only || rule.id.strip_prefix(only.as_str()).is_some_and(|rest| rest.starts_with('-'))
+            rule.id == only
+                || rule.structure == only
+                || rule.id.strip_prefix(only.as_str()).is_some_and(|rest| rest.starts_with('-'))
         };
         if !self.options.only.is_empty() && !self.options.only.iter().any(wanted) {
             return;

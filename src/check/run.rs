@@ -397,7 +397,10 @@ fn unjudged(ctx: &Ctx<'_>, primary: Option<&copies::Sector>) -> Vec<String> {
         ));
     }
     if ctx.is_partial() {
-        list.push("lost blocks, shared blocks and counters: they need all AGs".to_owned());
+        list.push(
+            "lost and shared blocks, names and link counts, quotas, the realtime section, counters: they need all AGs"
+                .to_owned(),
+        );
     }
     list
 }

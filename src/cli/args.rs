@@ -191,10 +191,10 @@ pub struct CheckArgs {
     #[arg(value_name = "TARGET")]
     pub target: PathBuf,
     /// Look only at these AGs; what needs the whole file system is left out
-    #[arg(long = "ag", value_name = "N", num_args = 1.., value_delimiter = ',')]
+    #[arg(long = "ag", value_name = "N,…", value_delimiter = ',')]
     pub ags: Vec<u32>,
-    /// Only findings with these ids, or whose ids begin so
-    #[arg(long, value_name = "ID", num_args = 1.., value_delimiter = ',')]
+    /// Only findings with these ids, whose ids begin so, or of these structures
+    #[arg(long, value_name = "ID,…", value_delimiter = ',')]
     pub only: Vec<String>,
     /// Findings that are shown; more are counted
     #[arg(long, value_name = "N", default_value_t = 1000)]

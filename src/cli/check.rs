@@ -4,7 +4,7 @@ use super::args::CheckArgs;
 use super::session::{Outcome, Session};
 use super::target;
 use crate::check::context::{Hooks, Progress};
-use crate::check::{CATALOGUE, Options, Report, Verdict, check};
+use crate::check::{CATALOGUE, Options, Report, RuleInfo, Verdict, check};
 use crate::error::{Error, Result};
 use crate::report;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -99,12 +99,17 @@ impl Bar {
 
 fn options(session: &Session, args: &CheckArgs) -> Result<Options> {
     let known = |only: &str| {
-        let fits = |id: &str| id == only || id.strip_prefix(only).is_some_and(|rest| rest.starts_with('-'));
-        CATALOGUE.iter().flat_map(|rules| rules.iter()).any(|rule| fits(rule.id))
+        let fits = |rule: &RuleInfo| {
+            let begins = rule.id.strip_prefix(only).is_some_and(|rest| rest.starts_with('-'));
+            rule.id == only || rule.structure == only || begins
+        };
+        CATALOGUE.iter().flat_map(|rules| rules.iter()).any(fits)
     };
     if let Some(only) = args.only.iter().find(|only| !known(only)) {
         let only = report::text::escaped(only.as_bytes());
-        return Err(Error::request(format!("--only {only}: no rule has that id, and no id begins so")));
+        return Err(Error::request(format!(
+            "--only {only}: no rule has that id, no id begins so, and no structure is called so"
+        )));
     }
     let mut options = Options { ags: args.ags.clone(), only: args.only.clone(), ..Options::default() };
     options.max_findings = args.max_findings;

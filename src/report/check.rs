@@ -34,7 +34,8 @@ pub fn summary(report: &Report, bytes: u64) -> String {
     let Summary { verdict, findings, by_class, explained, folded, cancelled, inodes, ags, unjudged, repair, .. } =
         &report.summary;
     let mut out = String::new();
-    let looked = format!("{ags} AGs, {inodes} inodes, {} of data section", size(bytes));
+    let groups = if *ags == 1 { "AG" } else { "AGs" };
+    let looked = format!("{ags} {groups}, {inodes} inodes, {} of data section", size(bytes));
     let _ = match verdict {
         Verdict::Clean => writeln!(out, "clean: nothing wrong ({looked})"),
         Verdict::Damaged => {
