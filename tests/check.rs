@@ -3,6 +3,7 @@
 
 mod common;
 
+use common::overlay::Overlay;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::io;
@@ -110,29 +111,6 @@ fn the_right_count_is_told() {
     assert_eq!((finding.place.byte.0, finding.object_path.as_deref()), (77_824, Some(&b"d/f21"[..])));
 }
 
-/// A device with other bytes in some places.
-struct Patched {
-    inner: Arc<dyn Source>,
-    patches: Vec<(u64, Vec<u8>)>,
-}
-
-impl Source for Patched {
-    fn len(&self) -> u64 {
-        self.inner.len()
-    }
-    fn read_at(&self, offset: ByteOffset, buf: &mut [u8]) -> io::Result<()> {
-        self.inner.read_at(offset, buf)?;
-        for (at, bytes) in &self.patches {
-            for (byte, at) in bytes.iter().zip(*at..) {
-                if let Some(i) = at.checked_sub(offset.0).filter(|&i| i < buf.len() as u64) {
-                    buf[i as usize] = *byte;
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
 fn hex(text: &str) -> Vec<u8> {
     (0..text.len() / 2).map(|i| u8::from_str_radix(&text[2 * i..2 * i + 2], 16).unwrap()).collect()
 }
@@ -153,12 +131,12 @@ fn single_fields_are_found() {
                 let bytes = hex(patch["hex"].as_str().unwrap());
                 (patch["offset"].as_u64().unwrap(), bytes.repeat(patch["repeat"].as_u64().unwrap_or(1) as usize))
             });
-            let patches = patches.collect();
+            let patches: Vec<(u64, Vec<u8>)> = patches.collect();
             if case["device"].as_str() == Some("rt") {
                 let inner = devices.rt.take().unwrap();
-                devices.rt = Some(Arc::new(Patched { inner, patches }));
+                devices.rt = Some(Overlay::new(inner, patches));
             } else {
-                devices.data = Arc::new(Patched { inner: devices.data, patches });
+                devices.data = Overlay::new(devices.data, patches);
             }
             let report = run(devices);
             let found = damage(&report);
@@ -234,7 +212,7 @@ fn findings_are_bounded_and_counted() {
         sector[32..48].fill(0x5a);
         xfsinspect::format::checksum::compute(&sector, 224).unwrap().to_le_bytes().to_vec()
     };
-    devices.data = Arc::new(Patched { inner: devices.data, patches: vec![uuid_of_primary, (224, crc)] });
+    devices.data = Overlay::new(devices.data, [uuid_of_primary, (224, crc)]);
     let report = run_with(devices, &Options { threads: 1, max_findings: 10, ..Options::default() });
     assert!(report.findings.len() <= 10);
     assert_eq!(report.summary.verdict, Verdict::Damaged);

@@ -1,39 +1,14 @@
 //! Images with bytes replaced in memory, their checksums mended, and what `rt` finds in them.
 
 use crate::common;
+use crate::common::overlay::Overlay;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
-use std::sync::Arc;
 use xfsinspect::check::Class;
 use xfsinspect::check::rt::{Depth, Report, Sink, Unobserved, check};
 use xfsinspect::source::Source;
 use xfsinspect::units::{ByteOffset, Device, Ino};
 use xfsinspect::volume::{Choice, Devices, Volume};
 use xfsinspect::walk::Walk;
-
-/// A device with some of its bytes replaced; no patch is longer than 64 KiB.
-pub struct Overlay {
-    beneath: Arc<dyn Source>,
-    patches: BTreeMap<u64, Vec<u8>>,
-}
-
-impl Source for Overlay {
-    fn len(&self) -> u64 {
-        self.beneath.len()
-    }
-    fn read_at(&self, offset: ByteOffset, buf: &mut [u8]) -> io::Result<()> {
-        self.beneath.read_at(offset, buf)?;
-        let (first, end) = (offset.0, offset.0 + buf.len() as u64);
-        for (&at, bytes) in self.patches.range(first.saturating_sub(1 << 16)..end) {
-            let (from, to) = (at.max(first), (at + bytes.len() as u64).min(end));
-            if from < to {
-                buf[(from - first) as usize..(to - first) as usize]
-                    .copy_from_slice(&bytes[(from - at) as usize..(to - at) as usize]);
-            }
-        }
-        Ok(())
-    }
-}
 
 /// An image that is damaged again and again.
 pub struct Image {
@@ -63,7 +38,7 @@ impl Image {
     pub fn with(&self, device: Device, patches: BTreeMap<u64, Vec<u8>>) -> Volume {
         let mut devices = self.devices.clone();
         let beneath = devices.get(device).unwrap().clone();
-        let overlay = Arc::new(Overlay { beneath, patches });
+        let overlay = Overlay::new(beneath, patches);
         match device {
             Device::Data => devices.data = overlay,
             Device::Rt => devices.rt = Some(overlay),
