@@ -5,7 +5,7 @@
 //! Memory: 40 bytes for every block of a level.
 
 use super::context::{Ctx, Spot};
-use super::fork::{self, FrameRules, Read, Reader};
+use super::fork::{self, FrameRules, Reader};
 use super::raised;
 use crate::format::{bits, da_block, da_node};
 use std::collections::HashSet;
@@ -186,14 +186,7 @@ impl Scan<'_, '_, '_> {
         }
         let (ino, size, what) = (self.reader.ino, self.reader.size(), self.reader.what());
         let spot = || fork::spot(ctx, ino, what, block, at, size);
-        let bytes = match self.reader.read(at) {
-            Read::Block(bytes) => bytes,
-            Read::Failed => return None,
-            Read::Hole => {
-                ctx.raise(BAD_POINTER, &spot(), "a part of the block is missing", "a whole block");
-                return None;
-            }
-        };
+        let bytes = self.reader.whole(at, BAD_POINTER)?;
         let info = da_block::info(bytes)?;
         let node_magic = da_node::magic_of(ctx.context());
         let is_node = info.magic == node_magic;

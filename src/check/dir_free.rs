@@ -6,7 +6,7 @@ use super::context::Spot;
 use super::da::{self, FRAME};
 use super::dir::Names;
 use super::dir_index::{HOLE, NAMED, number};
-use super::fork::{self, Read, Reader};
+use super::fork::{self, Reader};
 use super::raised;
 use crate::format::{bits, dir_free};
 
@@ -118,14 +118,7 @@ fn block(
     let (ctx, context) = (names.ctx, names.ctx.context());
     let (ino, size, what, place) = (reader.ino, reader.size(), reader.what(), reader.place(at));
     let spot = || fork::spot(ctx, ino, what, place, at, size);
-    let bytes = match reader.read(at) {
-        Read::Block(bytes) => bytes,
-        Read::Failed => return None,
-        Read::Hole => {
-            ctx.raise(HOLE, &spot(), "a part of the block is missing", "a whole block");
-            return None;
-        }
-    };
+    let bytes = reader.whole(at, HOLE)?;
     let header = dir_free::header(context, bytes)?;
     let right = if context.has_crc() { dir_free::magic::V5 } else { dir_free::magic::V4 };
     if header.magic != right {

@@ -255,14 +255,7 @@ fn one_block(
     let context = ctx.context();
     let (ino, size, what, block) = (reader.ino, reader.size(), reader.what(), reader.place(at));
     let spot = || fork::spot(ctx, ino, what, block, at, size);
-    let bytes = match reader.read(at) {
-        Read::Block(bytes) => bytes,
-        Read::Failed => return None,
-        Read::Hole => {
-            ctx.raise(HOLE, &spot(), "a part of the block is missing", "a whole block");
-            return None;
-        }
-    };
+    let bytes = reader.whole(at, HOLE)?;
     let right = match (form, context.has_crc()) {
         (Form::Block, true) => magic::BLOCK_V5,
         (Form::Block, false) => magic::BLOCK_V4,
@@ -373,14 +366,7 @@ fn leaf1(names: &Names<'_, '_>, reader: &mut Reader<'_, '_>, index: &mut Index, 
     let context = ctx.context();
     let (ino, size, what, block) = (reader.ino, reader.size(), reader.what(), reader.place(at));
     let spot = || fork::spot(ctx, ino, what, block, at, size);
-    let bytes = match reader.read(at) {
-        Read::Block(bytes) => bytes,
-        Read::Failed => return None,
-        Read::Hole => {
-            ctx.raise(HOLE, &spot(), "a part of the block is missing", "a whole block");
-            return None;
-        }
-    };
+    let bytes = reader.whole(at, HOLE)?;
     let header = dir_leaf::header(context, bytes)?;
     let right = if context.has_crc() { dir_leaf::magic::LEAF1_V5 } else { dir_leaf::magic::LEAF1_V4 };
     if header.info.magic != right {

@@ -163,6 +163,20 @@ impl<'r, 'c> Reader<'r, 'c> {
         self.buffers.ahead.get(start..start.saturating_add(size)).map_or(Read::Failed, Read::Block)
     }
 
+    /// The same for a block that must be there: where a part of it is missing, that breaks `hole`.
+    pub fn whole(&mut self, at: u64, hole: &'static RuleInfo) -> Option<&[u8]> {
+        let (ctx, ino, what, place, size) = (self.ctx, self.ino, self.what, self.place(at), self.size());
+        match self.read(at) {
+            Read::Block(bytes) => Some(bytes),
+            Read::Failed => None,
+            Read::Hole => {
+                let spot = spot(ctx, ino, what, place, at, size);
+                ctx.raise(hole, &spot, "a part of the block is missing", "a whole block");
+                None
+            }
+        }
+    }
+
     /// Makes sure that a block of the file system is in the buffer. `None` for a hole.
     fn load(&mut self, at: u64) -> Option<Result<(), ()>> {
         let (first, disk, count) = self.have;
