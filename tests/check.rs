@@ -95,6 +95,16 @@ fn cases_from_the_field_are_named() {
     }
 }
 
+/// A log device beside an internal log: kernels refuse it, the file system is sound.
+#[test]
+fn a_log_device_that_is_not_needed_is_said() {
+    let devices = Devices { log: common::devices("v5-extlog").log, ..common::devices("v5-default") };
+    let report = run(devices);
+    let found: Vec<_> = report.findings.iter().map(|f| (f.rule.id, f.found.as_str())).collect();
+    // logstart by xfs_db.
+    assert_eq!((report.summary.verdict, found), (Verdict::Clean, vec![("log-device-not-needed", "32775")]));
+}
+
 /// Values in case C13: the btrees hold 16374 free blocks, as its README says.
 #[test]
 fn the_right_count_is_told() {

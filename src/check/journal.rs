@@ -20,6 +20,10 @@ raised! { RAISED, structure "log";
     /// mounts with it; xfs_repair would write a new one and lose what the right one holds.
     FOREIGN: "log-of-another-fs" xcorrupt "h_fs_uuid", "log of another file system",
         source "xfs_log_recover.c:xlog_header_check_mount", since "2.6";
+    /// A log device was named, but the log lies in the data section: the device is not used. Kernels refuse a mount with
+    /// it.
+    NOT_NEEDED: "log-device-not-needed" warning "logstart", "a log device was given, but the log is internal",
+        source "xfs_sb.c:xfs_validate_sb_common", since "2.6";
     /// The first block of the log is zero, further ones are not: its start was wiped, and whether it was dirty cannot be
     /// told. Kernels take such a log for empty.
     WIPED: "log-start-wiped" corrupt "h_magicno", "start of the log was wiped",
@@ -56,6 +60,10 @@ pub fn check(ctx: &Ctx<'_>, log: &Log) {
         };
         Spot { place, object: Object::Log }
     };
+    let internal = ctx.geometry().log_start.filter(|_| ctx.volume().devices().log.is_some());
+    if let Some(start) = internal {
+        ctx.raise(NOT_NEEDED, &ctx.whole(), start, "0, for a log on a device of its own");
+    }
     let last = log.ends().map_or(LogBlock(0), |ends| ends.last);
     if let Some(uuid) = log.foreign {
         ctx.raise(FOREIGN, &spot(last), uuid, ctx.volume().superblock().uuid);

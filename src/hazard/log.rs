@@ -171,7 +171,7 @@ pub(super) const ROWS: &[Row] = &[
         effects: &[refuse(ALWAYS, NEVER, "\"filesystem is marked as having an internal log; do not specify logdev on the mount command line\", EINVAL")],
         explanation: "The mount option logdev= and the superblock must agree.",
         advice: "Mount without logdev=.",
-        source: "xfs_mount.c:xfs_mountfs, xfs_super.c:xfs_finish_flags",
+        source: "xfs_sb.c:xfs_validate_sb_common",
         confidence: Confidence::Confirmed,
         fire: "any image with an internal log asked about with --logdev (neighbour: without)",
     },
