@@ -34,11 +34,16 @@ pub fn find(name: &str) -> Option<PathBuf> {
     packed.exists().then(|| unpacked(&packed, name))
 }
 
+/// Where images are unpacked.
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("images")
+}
+
 /// A packed file, unpacked under `name` once and for all.
 pub fn unpacked(packed: &Path, name: &str) -> PathBuf {
     let meta = fs::metadata(packed).unwrap();
     let stamp = meta.modified().unwrap().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("images");
+    let folder = folder();
     fs::create_dir_all(&folder).unwrap();
     let unpacked = folder.join(format!("{name}.{}.{stamp}.img", meta.len()));
     if !unpacked.exists() {
@@ -100,14 +105,22 @@ pub fn volume(name: &str) -> Volume {
     Volume::open(devices(name), Choice::default()).unwrap_or_else(|e| panic!("{name}: {e:?}"))
 }
 
-/// Runs the program in the folder of the unpacked images, so that messages hold no paths of this machine.
-/// `@NAME` stands for an image.
+/// Name of an unpacked image in their folder.
+fn file_name(name: &str) -> String {
+    let path = image(name);
+    path.strip_prefix(folder()).unwrap().display().to_string()
+}
+
+/// Runs the program in the folder of the unpacked images: messages hold no paths of this machine, and lines break
+/// where they break everywhere. `@NAME` stands for an image.
 pub fn xfsinspect(args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_xfsinspect"));
+    fs::create_dir_all(folder()).unwrap();
+    command.current_dir(folder());
     command.env("TZ", "UTC").env("XFSINSPECT_HOST_KERNEL", "none").env_remove("NO_COLOR");
     for arg in args {
         match arg.strip_prefix('@') {
-            Some(name) => command.arg(image(name)),
+            Some(name) => command.arg(file_name(name)),
             None => command.arg(arg),
         };
     }
@@ -126,7 +139,7 @@ pub fn transcript(args: &[&str]) -> String {
     }
     text.push_str(&format!("--- exit {}\n", output.status.code().map_or("by signal".into(), |c| c.to_string())));
     for arg in args.iter().filter_map(|arg| arg.strip_prefix('@')) {
-        text = text.replace(&image(arg).display().to_string(), arg);
+        text = text.replace(&file_name(arg), arg);
     }
     text
 }
