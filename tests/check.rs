@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use xfsinspect::check::context::Hooks;
-use xfsinspect::check::{CATALOGUE, Options, Report, Verdict, check};
+use xfsinspect::check::{CATALOGUE, Finding, Options, Report, Verdict, check};
 use xfsinspect::source::Source;
 use xfsinspect::units::{ByteOffset, Device};
 use xfsinspect::volume::{Choice, Devices, Volume};
@@ -127,11 +127,11 @@ fn hex(text: &str) -> Vec<u8> {
 
 /// tests/damage/*.jsonl: one damaged field each, its checksum mended. xfs_repair -n of 7.2 finds all but those whose
 /// `repair` is 0. The id is that of a finding that must be there, the path where it or another one must stand; one damage
-/// is no more than 25 findings.
+/// is no more than 25 findings. A finding that names the damaged field has its byte.
 #[test]
 fn single_fields_are_found() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/damage");
-    let mut looked = 0;
+    let (mut looked, mut placed) = (0, 0);
     for file in std::fs::read_dir(folder).unwrap() {
         for line in std::fs::read_to_string(file.unwrap().path()).unwrap().lines() {
             let case: Value = serde_json::from_str(line).unwrap();
@@ -142,6 +142,7 @@ fn single_fields_are_found() {
                 (patch["offset"].as_u64().unwrap(), bytes.repeat(patch["repeat"].as_u64().unwrap_or(1) as usize))
             });
             let patches: Vec<(u64, Vec<u8>)> = patches.collect();
+            let pieces: Vec<Range<u64>> = patches.iter().map(|(at, bytes)| *at..*at + bytes.len() as u64).collect();
             if case["device"].as_str() == Some("rt") {
                 let inner = devices.rt.take().unwrap();
                 devices.rt = Some(Overlay::new(inner, patches));
@@ -152,14 +153,26 @@ fn single_fields_are_found() {
             let found = damage(&report);
             assert!(found.contains(text("id")), "{line}: {found:?}");
             let place = case["path"].as_str().unwrap_or_default();
-            let places: Vec<String> = report.findings.iter().map(xfsinspect::check::Finding::path).collect();
+            let places: Vec<String> = report.findings.iter().map(Finding::path).collect();
             assert!(places.iter().any(|path| path.starts_with(place)), "{line}: {places:?}");
             assert!(report.summary.findings <= 25, "{line}: {} findings", report.summary.findings);
             assert_eq!(report.summary.verdict, Verdict::Damaged, "{line}");
             looked += 1;
+            let name = text("field").rsplit('.').next().unwrap();
+            let kind = text("structure").split('.').next().unwrap();
+            let named = |f: &&Finding| {
+                let within = f.place.structure.rsplit(" › ").find(|part| !part.contains('[')).unwrap();
+                f.place.field == Some(name) && f.place.length <= 64 && within.starts_with(kind)
+            };
+            for finding in report.findings.iter().filter(named) {
+                let field = finding.place.byte.0..finding.place.byte.0 + finding.place.length;
+                let meets = pieces.iter().any(|piece| piece.start < field.end && field.start < piece.end);
+                assert!(meets, "{line}: {}", finding.place);
+                placed += 1;
+            }
         }
     }
-    assert!(looked >= 100, "only {looked} cases");
+    assert!(looked >= 100 && placed >= 40, "only {looked} cases, {placed} of them placed");
 }
 
 /// A device with a range that cannot be read.

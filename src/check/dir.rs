@@ -54,8 +54,9 @@ raised! { RAISED, structure "dir";
     /// A directory in its inode: the entries must end where its size says.
     SF_SIZE: "dirsf-entries-do-not-fit" corrupt "count", "entries do not end with the directory",
         source "xfs_dir2_sf.c:xfs_dir2_sf_verify; repair/dir2.c:process_sf_dir2", since "4.12";
-    /// Each entry has the place that it would have in a directory block: places ascend by at least the entry's size.
-    SF_OFFSET: "dirsf-bad-offset" corrupt "offset", "place lies within the entry before",
+    /// Each entry has the place that it would have in a directory block: places ascend by at least the entry's size, and
+    /// the last leaves room for the index.
+    SF_OFFSET: "dirsf-bad-offset" corrupt "offset", "place lies within the entry before, or behind the end of a block",
         source "xfs_dir2_sf.c:xfs_dir2_sf_verify; repair/dir2.c:verify_sf_dir2_offsets", since "4.12";
     /// How many numbers need 8 bytes: where it is not 0, all numbers take 8.
     SF_I8COUNT: "dirsf-bad-i8count" corrupt "i8count", "not the number of entries that need 8 bytes",
@@ -281,18 +282,28 @@ fn shortform(names: &mut Names<'_, '_>, inode: Inode<'_>) {
     for dots in [1u8, 2] {
         offset += entry_size(ctx.context(), dots);
     }
+    let index = usize::from(header.count).saturating_add(2).saturating_mul(8).saturating_add(8);
+    let block = usize::try_from(ctx.context().dir_block_size).unwrap_or(0);
+    let most = block.saturating_sub(index);
     let mut ordered = true;
     let mut hashes = [0u32; 255];
     for (i, entry) in dir_shortform::entries(ctx.context(), fork).enumerate() {
-        let part = || spot().part(format_args!("list[{}]", i + 1));
+        let part = || spot().part(format_args!("list[{i}]"));
         big += u32::from(entry.ino.0 > 0xffff_ffff);
         let namelen = u8::try_from(entry.name.len()).unwrap_or(u8::MAX);
         let found = usize::from(entry.offset);
+        let size = entry_size(ctx.context(), namelen);
         if found < offset && ordered {
             ordered = false;
             ctx.raise(SF_OFFSET, &part(), format_args!("{found:#x}"), format_args!("at least {offset:#x}"));
+        } else if found > offset && found.saturating_add(size) > most && ordered {
+            ordered = false;
+            let expected = format!("{offset:#x} to {:#x}", most.saturating_sub(size));
+            ctx.raise(SF_OFFSET, &part(), format_args!("{found:#x}"), expected);
+        } else if ordered {
+            offset = found;
         }
-        offset = offset.max(found).saturating_add(entry_size(ctx.context(), namelen));
+        offset = offset.saturating_add(size);
         names.entry(entry.name, entry.ino, entry.ftype, &part);
         let hash = hash::entry_hash(ctx.context(), entry.name);
         if hashes.iter().take(i).any(|&before| before == hash) && is_twice(ctx, fork, i, entry.name) {
@@ -305,10 +316,9 @@ fn shortform(names: &mut Names<'_, '_>, inode: Inode<'_>) {
     if big != u32::from(header.i8count) {
         ctx.raise(SF_I8COUNT, &spot(), header.i8count, big);
     }
-    let needed = offset.saturating_add(usize::from(header.count).saturating_add(2) * 8).saturating_add(8);
-    let most = usize::try_from(ctx.context().dir_block_size).unwrap_or(0);
-    if needed > most {
-        ctx.raise(SF_TOO_BIG, &spot(), format_args!("{needed} bytes"), format_args!("at most {most}"));
+    if offset > most && ordered {
+        let needed = offset.saturating_add(index);
+        ctx.raise(SF_TOO_BIG, &spot(), format_args!("{needed} bytes"), format_args!("at most {block}"));
     }
 }
 

@@ -51,6 +51,7 @@ pub mod links;
 pub mod metafile;
 pub mod names;
 pub mod owners;
+mod pinpoint;
 pub mod refcntbt;
 pub mod rmapbt;
 pub mod rt;

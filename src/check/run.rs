@@ -3,6 +3,7 @@
 use super::context::{Collected, Ctx, Hooks, OWNERS_UNKNOWN, Options, Spot};
 use super::finding::{Class, Finding, Object, RuleInfo};
 use super::inode::{self, Worker};
+use super::pinpoint::pinpoint;
 use super::{attr, copies, counters, dir, dquot, group, inobt, journal, links, rt, space, tree};
 use crate::error::Place;
 use crate::format::Type;
@@ -304,6 +305,9 @@ fn finish(ctx: &Ctx<'_>, unjudged: Vec<String>) -> Report {
     let cancelled = ctx.is_cancelled();
     let collected = ctx.take_collected();
     let Collected { mut findings, by_rule, by_class, explained, folded, .. } = collected;
+    for finding in &mut findings {
+        pinpoint(ctx.volume(), finding);
+    }
     // Damage first, then what could not be judged because of it, then what is merely odd; each in the order of the disk.
     findings.sort_by(|a, b| {
         let key = |finding: &Finding| {
