@@ -15,6 +15,7 @@ use crate::geometry::Geometry;
 use crate::units::{AgNumber, ByteOffset, FsBlock, Ino};
 use crate::volume::Volume;
 use crate::walk::Walk;
+use crate::walk::log::{Changes, Recovery, Unknown};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -89,12 +90,40 @@ impl fmt::Debug for Hooks<'_> {
 }
 
 /// What is known of the journal.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct LogFacts {
     /// Do records wait for recovery? `None` where that is not known.
     pub dirty: Option<bool>,
     /// Cycle and block of its head, as an LSN: no metadata may carry a greater one. `None` where that is not known.
     pub current: Option<u64>,
+    /// What recovery of a dirty log would do, or why that is not known.
+    pub recovery: Option<Result<Recovery, Unknown>>,
+    /// What recovery would write over; `None` where that is not known.
+    pub changes: Option<Changes>,
+}
+
+impl LogFacts {
+    /// With a dirty log: is this damage nonetheless? The kernel tests a block before it writes it, so that what fails its
+    /// own test was damaged on disk, and stays so where no item in the log names it. What two structures say of each other
+    /// tells nothing: one may be as it was long before the oldest item, if the log has it anew.
+    fn stands(&self, geometry: &Geometry, finding: &Finding) -> bool {
+        let (rule, place) = (finding.rule, &finding.place);
+        let fits = match rule.structure {
+            "agf" | "agi" | "agfl" => true,
+            "inode" => !["inode-bad-magic", "inode-bad-number", "inode-bad-uuid"].contains(&rule.id),
+            _ => rule.id.starts_with("dirsf-") || rule.id.starts_with("attrsf-"),
+        };
+        let verifier = fits && rule.class == Class::Corrupt && rule.source.contains("_verify");
+        if !verifier && !rule.id.ends_with("-bad-crc") {
+            return false;
+        }
+        let Some(changes) = &self.changes else { return false };
+        let untouched = !changes.touch(place.device, place.byte, place.length);
+        match finding.object {
+            Object::Inode(ino) if verifier => untouched && !changes.touch_inode(geometry, ino),
+            _ => untouched,
+        }
+    }
 }
 
 /// Where a finding is and what it is about.
@@ -326,7 +355,10 @@ impl<'a> Ctx<'a> {
             return;
         }
         let mut collected = lock(&self.collected);
-        if self.log.dirty == Some(true) && super::run::recovery_may_explain(rule) {
+        if self.log.dirty == Some(true)
+            && super::run::recovery_may_explain(rule)
+            && !self.log.stands(self.geometry(), &finding)
+        {
             collected.explained = collected.explained.saturating_add(1);
             return;
         }

@@ -6,7 +6,7 @@ use super::raised;
 use crate::error::Place;
 use crate::units::{ByteOffset, Device, LogBlock};
 use crate::volume::{Origin, Volume};
-use crate::walk::log::{self, Log, State};
+use crate::walk::log::{self, Changes, Log, State};
 
 raised! { RAISED, structure "log";
     /// The log holds changes that are not in place yet: the file system was not unmounted. Everything said here is of the
@@ -32,6 +32,10 @@ raised! { RAISED, structure "log";
     /// mount (ro,norecovery works), and xfs_repair -L would throw all of the log away.
     RECORD: "log-record-damaged" corrupt "h_crc", "record of the log is damaged: recovery fails",
         source "xfs_log_recover.c:xlog_valid_rec_header, xlog_recover_process", since "2.6";
+    /// The record is whole, but its operations make no transactions: recovery stops here. Kernels refuse the mount
+    /// (ro,norecovery works), and xfs_repair -L would throw all of the log away.
+    ITEM: "log-item-damaged" corrupt "item_type", "item of the log makes no sense: recovery fails",
+        source "xfs_log_recover.c:xlog_recover_process_ophdr, xlog_recover_add_to_trans, xlog_recover_reorder_trans", since "2.6";
     /// Metadata was written with a log sequence number that the log has not reached: the log was zeroed (xfs_repair -L of
     /// old versions), replaced, or metadata comes from elsewhere. Recovery would skip newer changes; kernels from 4.5 on
     /// refuse the structure or the mount. xfs_repair of 4.3 and later moves the log on.
@@ -47,7 +51,20 @@ pub fn facts(volume: &Volume) -> (Log, LogFacts) {
         State::Zeroed { .. } => Some(u64::from(u32::MAX)),
         _ => log.ends().filter(|_| log.foreign.is_none()).map(|ends| ends.current.0),
     };
-    let facts = LogFacts { dirty: log.is_dirty(), current };
+    let mut facts = LogFacts { dirty: log.is_dirty(), current, recovery: None, changes: None };
+    match log::verify(volume, &log) {
+        Ok(None) => {}
+        Ok(Some(mut recovery)) => {
+            match Changes::of(volume, &log, &recovery) {
+                Ok((changes, None)) => facts.changes = Some(changes),
+                Ok((_, fails)) => recovery.fails = fails,
+                // What waits is not known, so nothing can be told from what recovery changes.
+                Err(_) => {}
+            }
+            facts.recovery = Some(Ok(recovery));
+        }
+        Err(why) => facts.recovery = Some(Err(why)),
+    }
     (log, facts)
 }
 
@@ -88,23 +105,23 @@ pub fn check(ctx: &Ctx<'_>, log: &Log) {
 
 /// Live records that recovery will not take. A record that was not written whole is usual after a power failure.
 fn records(ctx: &Ctx<'_>, log: &Log, spot: &dyn Fn(LogBlock) -> Spot) {
-    match log::verify(ctx.volume(), log) {
-        Ok(Some(log::Recovery { fails: Some((at, why)), .. })) => {
+    match &ctx.log.recovery {
+        Some(Ok(log::Recovery { fails: Some((at, why)), .. })) => {
             let records = log::Records::live(ctx.volume(), log).into_iter().flatten();
             let damaged = records.flatten().filter(|record| !record.faults.is_empty());
             let mut said = false;
             for record in damaged.take(RECORDS) {
-                said |= record.at == at;
+                said |= record.at == *at;
                 for fault in &record.faults {
                     raise_record(ctx, spot(record.at), fault);
                 }
             }
             if !said {
-                raise_record(ctx, spot(at), &why);
+                raise_record(ctx, spot(*at), why);
             }
         }
-        Ok(_) => {}
-        Err(why) => ctx.raise(UNKNOWN, &spot(LogBlock(0)), why, "records that can be read"),
+        Some(Ok(_)) | None => {}
+        Some(Err(why)) => ctx.raise(UNKNOWN, &spot(LogBlock(0)), why, "records that can be read"),
     }
 }
 
@@ -112,21 +129,22 @@ fn records(ctx: &Ctx<'_>, log: &Log, spot: &dyn Fn(LogBlock) -> Spot) {
 const RECORDS: usize = 8;
 
 fn raise_record(ctx: &Ctx<'_>, spot: Spot, fault: &log::Fault) {
-    let field = match fault.field {
-        "magicno" => "h_magicno",
-        "cycle" => "h_cycle",
-        "version" => "h_version",
-        "len" => "h_len",
-        "lsn" => "h_lsn",
-        "tail_lsn" => "h_tail_lsn",
-        "prev_block" => "h_prev_block",
-        "num_logops" => "h_num_logops",
-        "fmt" => "h_fmt",
-        "fs_uuid" => "h_fs_uuid",
-        "size" => "h_size",
-        _ => RECORD.field,
+    let (rule, field) = match fault.field {
+        "magicno" => (RECORD, "h_magicno"),
+        "cycle" => (RECORD, "h_cycle"),
+        "version" => (RECORD, "h_version"),
+        "len" => (RECORD, "h_len"),
+        "lsn" => (RECORD, "h_lsn"),
+        "tail_lsn" => (RECORD, "h_tail_lsn"),
+        "prev_block" => (RECORD, "h_prev_block"),
+        "num_logops" => (RECORD, "h_num_logops"),
+        "fmt" => (RECORD, "h_fmt"),
+        "fs_uuid" => (RECORD, "h_fs_uuid"),
+        "size" => (RECORD, "h_size"),
+        "crc" => (RECORD, "h_crc"),
+        of_item => (ITEM, of_item),
     };
-    ctx.report(Finding::new(RECORD, spot.place.field(field), &fault.found, &fault.expected).about(Object::Log));
+    ctx.report(Finding::new(rule, spot.place.field(field), &fault.found, &fault.expected).about(Object::Log));
 }
 
 /// What was noted while the run went on.

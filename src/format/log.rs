@@ -109,8 +109,20 @@ on_disk! {
     }
 }
 
-/// `flags` of an operation: an unmount record (`XLOG_UNMOUNT_TRANS`).
+/// `flags` of an operation: it starts a transaction (`XLOG_START_TRANS`).
+pub const OP_START: u8 = 0x01;
+/// It commits one (`XLOG_COMMIT_TRANS`).
+pub const OP_COMMIT: u8 = 0x02;
+/// Its region goes on in the next record (`XLOG_CONTINUE_TRANS`).
+pub const OP_CONTINUE: u8 = 0x04;
+/// It goes on with a region of the record before (`XLOG_WAS_CONT_TRANS`).
+pub const OP_WAS_CONT: u8 = 0x08;
+/// A region ends that was continued (`XLOG_END_TRANS`).
+pub const OP_END: u8 = 0x10;
+/// An unmount record (`XLOG_UNMOUNT_TRANS`).
 pub const OP_UNMOUNT: u8 = 0x20;
+/// `clientid` of operations: a transaction, or the log itself.
+pub const CLIENTS: [u8; 2] = [0x69, 0xaa];
 
 /// Does a record header begin here?
 pub fn is_header(block: &[u8]) -> bool {

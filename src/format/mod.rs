@@ -43,6 +43,7 @@ pub mod guess;
 pub mod hash;
 pub mod inobt;
 pub mod log;
+pub mod log_item;
 pub mod raw;
 pub mod refcountbt;
 pub mod rmapbt;

@@ -2,15 +2,19 @@
 //!
 //! [`state`] finds head and tail by the cycle numbers, as `xlog_find_head` and `xlog_find_tail` (xfs_log_recover.c)
 //! and all tools do; it reads a few MiB of the log, not all of it. [`probe`] is content with an unmount record. [`verify`] reads the live records, too, and says
-//! what recovery would make of them. Nothing that a record says about lengths is trusted.
+//! what recovery would make of them; [`items`] says what it would change. Nothing that a record says about lengths is trusted.
 
 mod blocks;
+mod changes;
 mod ends;
+mod items;
 mod records;
 #[cfg(test)]
 mod tests;
 
+pub use changes::Changes;
 pub use ends::{probe, state};
+pub use items::items;
 pub use records::{Fault, Record, Records, Recovery, verify};
 
 use crate::error::Place;

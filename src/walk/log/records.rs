@@ -53,6 +53,10 @@ pub struct Recovery {
     pub tail: Option<LogBlock>,
     /// Recovery, and so the mount, fails at this record.
     pub fails: Option<(LogBlock, Fault)>,
+    /// Block where replay begins.
+    pub from: LogBlock,
+    /// Block where it ends; where both are equal nothing is left to replay.
+    pub to: LogBlock,
 }
 
 /// The records between two blocks of a log.
@@ -71,7 +75,7 @@ struct Reader<'a> {
     logbsize: u32,
 }
 
-fn fault(field: &'static str, found: impl std::fmt::Display, expected: impl std::fmt::Display) -> Fault {
+pub(super) fn fault(field: &'static str, found: impl std::fmt::Display, expected: impl std::fmt::Display) -> Fault {
     Fault { field, found: found.to_string(), expected: expected.to_string() }
 }
 
@@ -328,7 +332,7 @@ pub fn verify(volume: &Volume, log: &Log) -> Result<Option<Recovery>, Unknown> {
     let (State::Dirty(ends), Some(area)) = (&log.state, log.area) else { return Ok(None) };
     let mut reader = Reader::new(volume, area);
     let (mut head, mut tail) = (ends.head, ends.tail);
-    let mut result = Recovery { records: 0, torn: None, tail: None, fails: None };
+    let mut result = Recovery { records: 0, torn: None, tail: None, fails: None, from: tail, to: head };
     let mut last_size = reader.header(ends.last)?.size;
     // The newest records may be cut: as many as can be under way at once.
     let Some(start) = reader.back(head, tail, MAX_ICLOGS)? else {
@@ -349,6 +353,7 @@ pub fn verify(volume: &Volume, log: &Log) -> Result<Option<Recovery>, Unknown> {
             result.fails = Some((good, fault("tail_lsn", format_args!("{:#x}", header.tail_lsn), expected)));
             return Ok(Some(result));
         }
+        (result.from, result.to) = (tail, head);
         if head == tail {
             return Ok(Some(result));
         }
@@ -373,6 +378,7 @@ pub fn verify(volume: &Volume, log: &Log) -> Result<Option<Recovery>, Unknown> {
         (tail, skip) = (bad, 1);
     }
     result.tail = (tail != old_tail).then_some(tail);
+    result.from = tail;
     let (records, bad) = reader.pass(tail, head, true)?;
     result.fails = bad;
     if result.fails.is_none() {

@@ -45,7 +45,10 @@ fn a_frozen_file_system_has_two_records_to_replay() {
     let at: Vec<u32> = Records::live(&volume, &log).expect("dirty").map(|r| r.expect("readable").at.0).collect();
     assert_eq!(at, [10, 12]);
     let recovery = verify(&volume, &log).expect("readable");
-    assert_eq!(recovery, Some(Recovery { records: 2, torn: None, tail: None, fails: None }));
+    assert_eq!(
+        recovery,
+        Some(Recovery { records: 2, torn: None, tail: None, fails: None, from: LogBlock(10), to: LogBlock(14) })
+    );
     assert_eq!(log.allows(Lsn::new(1, LogBlock(14))), Some(true));
     assert_eq!(log.allows(Lsn::new(1, LogBlock(15))), Some(false));
 }
