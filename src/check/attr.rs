@@ -114,7 +114,7 @@ fn shortform(ctx: &Ctx<'_>, inode: Inode<'_>, fork: &[u8]) -> bool {
         return false;
     }
     for (i, entry) in attr_shortform::entries(fork).enumerate() {
-        let part = || spot().part(format_args!("sfattr.list[{}]", i + 1));
+        let part = || spot().part(format_args!("sfattr.list[{i}]"));
         if entry.flags & !flags::NAMESPACES != 0 {
             ctx.raise(BAD_FLAGS, &part(), format_args!("{:#x}", entry.flags), "namespace bits alone");
             continue;

@@ -281,18 +281,22 @@ fn shortform(names: &mut Names<'_, '_>, inode: Inode<'_>) {
     for dots in [1u8, 2] {
         offset += entry_size(ctx.context(), dots);
     }
+    let most = usize::try_from(ctx.context().dir_block_size).unwrap_or(0);
     let mut ordered = true;
     let mut hashes = [0u32; 255];
     for (i, entry) in dir_shortform::entries(ctx.context(), fork).enumerate() {
-        let part = || spot().part(format_args!("list[{}]", i + 1));
+        let part = || spot().part(format_args!("list[{i}]"));
         big += u32::from(entry.ino.0 > 0xffff_ffff);
         let namelen = u8::try_from(entry.name.len()).unwrap_or(u8::MAX);
         let found = usize::from(entry.offset);
-        if found < offset && ordered {
+        let entry_size = entry_size(ctx.context(), namelen);
+        let fits = found.saturating_add(entry_size) <= most;
+        if (found < offset || !fits) && ordered {
             ordered = false;
-            ctx.raise(SF_OFFSET, &part(), format_args!("{found:#x}"), format_args!("at least {offset:#x}"));
+            let bound = if fits { format!("at least {offset:#x}") } else { "within a directory block".to_owned() };
+            ctx.raise(SF_OFFSET, &part(), format_args!("{found:#x}"), bound);
         }
-        offset = offset.max(found).saturating_add(entry_size(ctx.context(), namelen));
+        offset = if fits { offset.max(found) } else { offset }.saturating_add(entry_size);
         names.entry(entry.name, entry.ino, entry.ftype, &part);
         let hash = hash::entry_hash(ctx.context(), entry.name);
         if hashes.iter().take(i).any(|&before| before == hash) && is_twice(ctx, fork, i, entry.name) {
@@ -306,7 +310,6 @@ fn shortform(names: &mut Names<'_, '_>, inode: Inode<'_>) {
         ctx.raise(SF_I8COUNT, &spot(), header.i8count, big);
     }
     let needed = offset.saturating_add(usize::from(header.count).saturating_add(2) * 8).saturating_add(8);
-    let most = usize::try_from(ctx.context().dir_block_size).unwrap_or(0);
     if needed > most {
         ctx.raise(SF_TOO_BIG, &spot(), format_args!("{needed} bytes"), format_args!("at most {most}"));
     }
