@@ -202,7 +202,8 @@ fn hex(text: &str) -> Vec<u8> {
 
 /// tests/damage/*.jsonl: one damaged field each, its checksum mended. xfs_repair -n of 7.2 finds all but those whose
 /// `repair` is 0. The id is that of a finding that must be there, the path where it or another one must stand; one damage
-/// is no more than 25 findings. A finding that names the damaged field has its byte.
+/// is no more than 25 findings. `all`, where it is there, holds every finding: id, path, what was found and expected. A
+/// finding that names the damaged field has its byte.
 #[test]
 fn single_fields_are_found() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/damage");
@@ -231,6 +232,13 @@ fn single_fields_are_found() {
             let places: Vec<String> = report.findings.iter().map(Finding::path).collect();
             assert!(places.iter().any(|path| path.starts_with(place)), "{line}: {places:?}");
             assert!(report.summary.findings <= 25, "{line}: {} findings", report.summary.findings);
+            if let Some(all) = case["all"].as_array() {
+                let says = |f: &Finding| {
+                    format!("{}: {}, {} -> {}", f.rule.id, f.path(), f.found, f.expected)
+                };
+                let said: Vec<String> = report.findings.iter().map(says).collect();
+                assert_eq!(&said, all, "{line}");
+            }
             assert_eq!(report.summary.verdict, Verdict::Damaged, "{line}");
             looked += 1;
             let name = text("field").rsplit('.').next().unwrap();

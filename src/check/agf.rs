@@ -201,9 +201,7 @@ pub fn against_btrees(ctx: &Ctx<'_>, group: &Group, rmapbt: super::btree::Scanne
     if group.bnobt.is_witness() && !group.disputed {
         compare(FREEBLKS, agf.freeblks.0, group.free_blocks);
     }
-    // More than all free space: that was said of the one or the other.
-    let said = agf.longest.0 > agf.freeblks.0;
-    if group.cntbt.is_witness() && !group.disputed && !said {
+    if group.cntbt.is_witness() && !group.disputed {
         compare(LONGEST, agf.longest.0, u64::from(group.longest));
     }
     if features.has_rmapbt() && rmapbt.is_witness() {

@@ -364,8 +364,10 @@ impl Scan<'_> {
                     continue;
                 };
                 if doubled.binary_search(&block).is_ok() && !seen.insert(block) {
-                    let spot = self.tree.parent_spot(self.ctx, child.parent);
-                    self.raise(TWICE, &spot, child.pointer, "each block once");
+                    if child.believed {
+                        let spot = self.tree.parent_spot(self.ctx, child.parent);
+                        self.raise(TWICE, &spot, child.pointer, "each block once");
+                    }
                     self.result.complete = false;
                     continue;
                 }
@@ -432,6 +434,10 @@ impl Scan<'_> {
         if level == 0 {
             let right = leaf(&Leaf { block, believed, bytes, tree, ctx });
             self.result.sound &= right;
+            if !child.believed {
+                // What the node says of the order of its children means nothing.
+                self.last = None;
+            }
             self.records(child, block, bytes, believed && right);
         } else {
             self.node(child, block, bytes, believed);
@@ -492,10 +498,13 @@ impl Scan<'_> {
         let text = |sibling: Option<u64>| sibling.map_or("null".to_owned(), |block| block.to_string());
         for (i, child) in children.iter().enumerate() {
             let (Some(links), Some(block)) = (found.get(i).copied().flatten(), child.block) else { continue };
+            if !child.believed {
+                continue;
+            }
             let neighbour = |at: Option<usize>| match at.and_then(|at| children.get(at).zip(found.get(at))) {
                 None => Some(None),
-                Some((neighbour, Some(_))) => Some(Some(neighbour.pointer)),
-                Some((_, None)) => None,
+                Some((neighbour, Some(_))) if neighbour.believed => Some(Some(neighbour.pointer)),
+                Some(_) => None,
             };
             let (left, right) = (neighbour(i.checked_sub(1)), neighbour(i.checked_add(1)));
             for (rule, found, expected) in [(BAD_LEFT, links.0, left), (BAD_RIGHT, links.1, right)] {

@@ -11,7 +11,7 @@ use crate::format::checksum::{self, CrcState};
 use crate::format::superblock::{self as format, Superblock};
 use crate::format::{Structure, superblock::zoned_part};
 use crate::units::{AgNumber, ByteOffset, Device};
-use crate::volume::{AgHeader, Choice, Origin, Volume};
+use crate::volume::{AgHeader, Choice, Origin, Volume, names_root};
 use std::collections::BTreeMap;
 
 raised! { RULES, structure "sb";
@@ -197,12 +197,14 @@ pub fn better_volume(volume: &Volume) -> Option<Volume> {
         // Copies of an older file system say nothing about this one.
         copies.retain(|copy| copy.sb.metadata_uuid() == primary.sb.metadata_uuid());
     }
-    let mut votes: BTreeMap<Vec<(&'static str, String)>, (usize, AgNumber)> = BTreeMap::new();
+    let mut votes: BTreeMap<Vec<(&'static str, String)>, usize> = BTreeMap::new();
     for copy in &copies {
-        let vote = votes.entry(identity(copy)).or_insert((0, copy.ag));
-        vote.0 = vote.0.saturating_add(1);
+        let vote = votes.entry(identity(copy)).or_insert(0);
+        *vote = vote.saturating_add(1);
     }
-    let (best, (count, ag)) = votes.into_iter().max_by_key(|(_, (count, _))| *count)?;
+    let (best, count) = votes.into_iter().max_by_key(|(_, count)| *count)?;
+    let of_those = || copies.iter().filter(|copy| identity(copy) == best);
+    let ag = of_those().find(|copy| names_root(&copy.sb)).or_else(|| of_those().next())?.ag;
     let differs = best != identity(&primary);
     if !differs || !(count >= 2 || broken || lost) {
         return None;

@@ -2,8 +2,10 @@
 //! (scrub/fscounters.c), `phase5` (xfs_repair).
 
 use super::context::{Ctx, Spot};
+use super::finding::Finding;
 use super::raised;
 use crate::format::superblock::Superblock;
+use crate::units::Ino;
 
 raised! { RAISED, structure "sb", fields Superblock;
     /// Inodes with space, free ones included, as the inode btrees hold them.
@@ -20,6 +22,9 @@ raised! { RAISED, structure "sb", fields Superblock;
     /// not after an unmount: df and allocation are wrong until then.
     FDBLOCKS: "sb-fdblocks-mismatch" xcorrupt fdblocks, "number of free blocks is not what was counted",
         source "scrub/fscounters.c:xchk_fscounters; repair/phase5.c", since "scrub";
+    /// A quota inode is one in use. xfs_repair takes it out of the superblock, and limits are lost.
+    QUOTA_INODE: "sb-quota-inode-not-in-use" xcorrupt uquotino, "quota inode is no inode in use",
+        source "repair/phase4.c:quotino_check", since "none";
 }
 
 /// Rules about counters that xfs_repair counts anew.
@@ -33,6 +38,30 @@ pub fn root(ctx: &Ctx<'_>, sb: &Superblock, spot: &Spot) {
     if !chunk.is_some_and(|chunk| chunk.startino == agino && chunk.in_use(0)) {
         let right = group.chunks.first().and_then(|chunk| ctx.geometry().join_inode(ag, chunk.startino));
         ctx.raise(ROOT, spot, sb.rootino, right.map_or("an inode in use".to_owned(), |ino| ino.to_string()));
+    }
+}
+
+/// The quota inodes, against the inode btrees. With metadata directories they have names.
+pub fn quota_inodes(ctx: &Ctx<'_>, sb: &Superblock, spot: &Spot) {
+    let features = &ctx.context().features;
+    if ctx.is_partial() || features.has_metadir() || !features.has_quota() {
+        return;
+    }
+    let project = if features.is_v5() { sb.pquotino } else { Ino::NULL };
+    for (field, ino) in [("uquotino", sb.uquotino), ("gquotino", sb.gquotino), ("pquotino", project)] {
+        if ino.is_null() || ino.0 == 0 {
+            continue;
+        }
+        let group = ctx.geometry().split_inode(ino).and_then(|(ag, agino)| Some((ctx.group(ag)?, agino)));
+        let known = group.is_none_or(|(group, _)| group.inobt.is_witness());
+        let in_use = group.is_some_and(|(group, agino)| {
+            let chunk = group.chunk_of(agino.0);
+            chunk.is_some_and(|chunk| chunk.in_use(agino.0.saturating_sub(chunk.startino.0)))
+        });
+        if known && !in_use {
+            let finding = Finding::new(QUOTA_INODE, spot.place.clone().field(field), ino, "an inode in use, or null");
+            ctx.report(finding.about(spot.object));
+        }
     }
 }
 

@@ -572,14 +572,14 @@ impl Look<'_, '_> {
         let inode = self.inode;
         let crtime = inode.crtime().unwrap_or_default();
         let times = [("atime", inode.atime()), ("mtime", inode.mtime()), ("ctime", inode.ctime()), ("crtime", crtime)];
-        for (field, time) in times {
-            if time.nsec > 999_999_999 {
-                let mut spot = self.spot();
-                spot.place.field = Some(field);
-                self.core.sound = false;
-                let finding = super::finding::Finding::new(BAD_TIME, spot.place, time.nsec, "at most 999999999");
-                self.ctx.report(finding.about(spot.object));
-            }
+        let mut wrong = times.iter().filter(|(_, time)| time.nsec > 999_999_999);
+        if let Some((field, time)) = wrong.next() {
+            let mut spot = self.spot();
+            spot.place.field = Some(field);
+            self.core.sound = false;
+            let found = wrong.fold(time.nsec.to_string(), |all, (field, time)| format!("{all}, {field} {}", time.nsec));
+            let finding = super::finding::Finding::new(BAD_TIME, spot.place, found, "at most 999999999");
+            self.ctx.report(finding.about(spot.object));
         }
     }
 

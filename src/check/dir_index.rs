@@ -169,7 +169,9 @@ pub(super) fn check<'c>(names: &mut Names<'_, 'c>, inode: Inode<'_>, buffers: &m
     let free_at = FREE_BYTE.checked_shr(shift).unwrap_or(0);
     let ends = reader.map.extents().iter().map(|extent| extent.startoff.0.saturating_add(u64::from(extent.blockcount)));
     let end = ends.max().unwrap_or(0);
-    let form = if end == width {
+    // A directory of one block without an index: what is mapped behind it is not its own, as is said of the size.
+    let lone = end > width && end <= leaf_at && inode.size() == i64::from(ctx.context().dir_block_size);
+    let form = if end == width || lone {
         Form::Block
     } else if end == leaf_at.saturating_add(width) {
         Form::Leaf
@@ -225,7 +227,8 @@ fn data(names: &mut Names<'_, '_>, reader: &mut Reader<'_, '_>, index: &mut Inde
     while let Some(extent) = reader.map.extents().get(i) {
         let (start, count) = (extent.startoff.0, u64::from(extent.blockcount));
         i += 1;
-        let stop = start.saturating_add(count).min(leaf_at);
+        let end = start.saturating_add(count).min(leaf_at);
+        let stop = if form == Form::Block { end.min(width) } else { end };
         let mut at = start.max(next);
         while at < stop {
             if ctx.is_cancelled() || reader.exhausted {
@@ -239,6 +242,10 @@ fn data(names: &mut Names<'_, '_>, reader: &mut Reader<'_, '_>, index: &mut Inde
             index.longest.push((number(first, width), longest));
             names.complete &= filled.is_some_and(|filled| filled.complete);
             at = next;
+        }
+        if end > stop {
+            names.complete = false;
+            index.longest.push((number(end.saturating_sub(1), width), None));
         }
     }
 }

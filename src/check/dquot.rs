@@ -149,6 +149,8 @@ pub fn check(ctx: &Ctx<'_>) {
     // Inodes that no record of a sound btree names were not counted.
     let all = ctx.groups().iter().all(|group| group.inobt.is_witness());
     let counted = all && !ctx.quota.unknown.load(Ordering::Relaxed) && !ctx.any_inode_damaged();
+    let sum = ctx.groups().iter().fold(0u64, |sum, group| sum.saturating_add(group.inodes));
+    let inodes = all.then_some(sum);
     let mut buffers = Buffers::default();
     let mut doubted = false;
     for state in quota::states(ctx.volume().superblock()) {
@@ -163,7 +165,8 @@ pub fn check(ctx: &Ctx<'_>) {
         if let Some(found) = file.inode().metatype().filter(wrong) {
             ctx.raise(metafile::OTHER_TYPE, &super::fork::inode_spot(ctx, file.ino()), found, right);
         }
-        let mut records = Records { ctx, state, usages: state.checked.then_some(&mut total), counted, doubted };
+        let usages = state.checked.then_some(&mut total);
+        let mut records = Records { ctx, state, usages, inodes, counted, doubted };
         let complete = records.check(file.inode(), &mut buffers);
         if complete {
             records.missing(file.ino());
@@ -176,6 +179,8 @@ struct Records<'q> {
     ctx: &'q Ctx<'q>,
     state: State,
     usages: Option<&'q mut Usages>,
+    /// All inodes that the inode btrees hold, if these are sound.
+    inodes: Option<u64>,
     /// Were all inodes counted, and none found damaged?
     counted: bool,
     /// Was said that a difference means nothing?
@@ -326,25 +331,24 @@ impl Records<'_> {
         let shares = ctx.context().features.has_reflink();
         // Usage that was counted is compared with the count.
         let counted = self.usages.is_some();
-        for (what, hard, count, most) in [
-            ("blocks", record.blk_hardlimit, record.bcount, sb.dblocks.0),
-            ("realtime blocks", record.rtb_hardlimit, record.rtbcount, sb.rblocks.0),
+        let raise = |rule: &'static RuleInfo, field, found: String, most: u64| {
+            let spot = spot();
+            let finding = Finding::new(rule, spot.place.field(field), found, format!("at most {most}"));
+            ctx.report(finding.about(spot.object));
+        };
+        for (what, names, hard, count, most) in [
+            ("blocks", ("blk_hardlimit", "bcount"), record.blk_hardlimit, record.bcount, sb.dblocks.0),
+            ("realtime blocks", ("rtb_hardlimit", "rtbcount"), record.rtb_hardlimit, record.rtbcount, sb.rblocks.0),
         ] {
             if hard > most {
-                ctx.raise(BEYOND, &spot(), format_args!("limit of {hard} {what}"), format_args!("at most {most}"));
+                raise(BEYOND, names.0, format!("limit of {hard} {what}"), most);
             }
             if count > most && !counted {
-                let rule = if shares { BEYOND } else { IMPOSSIBLE };
-                ctx.raise(rule, &spot(), format_args!("{count} {what}"), format_args!("at most {most}"));
+                raise(if shares { BEYOND } else { IMPOSSIBLE }, names.1, format!("{count} {what}"), most);
             }
         }
-        if record.icount > sb.icount && !counted {
-            ctx.raise(
-                IMPOSSIBLE,
-                &spot(),
-                format_args!("{} inodes", record.icount),
-                format_args!("at most {}", sb.icount),
-            );
+        if let Some(most) = self.inodes.filter(|&most| record.icount > most && !counted) {
+            raise(IMPOSSIBLE, "icount", format!("{} inodes", record.icount), most);
         }
     }
 

@@ -158,7 +158,7 @@ fn sharing(worker: &Worker<'_>, inode: Inode<'_>, data: Seen) {
     let known = if realtime { data.sharing_known } else { worker.shared_known };
     if data.shared {
         ctx.raise(SHARED_UNFLAGGED, &worker.spot(inode), "not set", "set");
-    } else if known {
+    } else if known && !super::metafile::is_metafile(ctx, inode) {
         ctx.raise(FLAGGED_UNSHARED, &worker.spot(inode), "set", "not set");
     }
 }

@@ -134,7 +134,7 @@ fn compare(ctx: &Ctx<'_>, ino: Ino, balance: i32) {
     if inode.mode() == 0 {
         return;
     }
-    let counted = i64::from(inode.nlink()).saturating_add(i64::from(balance));
+    let counted = inode.nlink().wrapping_add_signed(balance);
     let spot = Spot { place: block.place().clone(), object: Object::Inode(ino) };
     // Copies of the superblock do not name the inodes of the realtime section and of quotas, which nobody else does.
     let unnamed = ctx.volume().superblock().rbmino.is_null() && inode.mode() == mode::REGULAR;

@@ -8,7 +8,7 @@ use super::context::Ctx;
 use super::forks::Seen;
 use super::inode::Worker;
 use super::raised;
-use crate::format::dinode::{DinodeCore, Fork, flags2, fork_format, metatype};
+use crate::format::dinode::{DinodeCore, DinodeV3, Fork, flags2, fork_format, metatype};
 use crate::format::dinode_view::Kind;
 use crate::units::Ino;
 use crate::walk::Inode;
@@ -44,8 +44,11 @@ raised! { RAISED, structure "metafile", fields DinodeCore;
     /// Bitmap, summary and quota files that the superblock names have no attributes.
     ATTRIBUTES: "metafile-with-attributes" corrupt forkoff, "metadata file with attributes",
         source "scrub/common.c:xchk_metadata_inode_forks", since "scrub";
+}
+
+raised! { RAISED_V3, structure "metafile", fields DinodeV3;
     /// Metadata files share no blocks.
-    SHARED: "metafile-shared" corrupt flags, "metadata file with the reflink flag",
+    SHARED: "metafile-shared" corrupt flags2, "metadata file with the reflink flag",
         source "scrub/common.c:xchk_metadata_inode_forks", since "scrub";
 }
 

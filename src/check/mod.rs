@@ -104,6 +104,7 @@ pub const CATALOGUE: &[&[RuleInfo]] = &[
     forks::RAISED,
     forks::RAISED_V3,
     metafile::RAISED,
+    metafile::RAISED_V3,
     links::RAISED,
     symlink::RAISED,
     symlink::TARGET,

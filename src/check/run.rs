@@ -99,6 +99,7 @@ pub fn check(volume: &Volume, options: &Options, hooks: Hooks<'_>) -> Report {
         let spot = group::header_spot(&ctx, AgNumber(0), crate::volume::AgHeader::Superblock);
         if damaged.as_ref().is_some_and(|fields| fields.iter().all(|field| !field.ends_with("ino"))) {
             counters::root(&ctx, &primary.sb, &spot);
+            counters::quota_inodes(&ctx, &primary.sb, &spot);
         }
         counters::check(&ctx, &primary.sb, &spot);
     }

@@ -406,9 +406,17 @@ rules! { structure "sb", subject Subject, fields Superblock;
         source "repair/agheader.c:secondary_sb_whack", since "none",
         |s| {
             let inodes = [s.sb.uquotino, s.sb.gquotino, s.sb.pquotino];
-            let clear = inodes.iter().all(|ino| ino.0 == 0 || ino.is_null()) && s.sb.qflags == 0;
-            let found = format!("{}, {}, {}, qflags {:#x}", inodes[0], inodes[1], inodes[2], s.sb.qflags);
+            let clear = inodes.iter().all(|ino| ino.0 == 0 || ino.is_null());
+            let found = format!("{}, {}, {}", inodes[0], inodes[1], inodes[2]);
             Mismatch::unless(s.primary || s.sb.inprogress != 1 || clear, found, "0 or null")
+        };
+    /// mkfs.xfs writes the copies without quota flags, and marks them as in progress; growfs copies the primary with the
+    /// mark taken away. With metadata directories flags are kept, and xfs_repair lets them be.
+    "sb-copy-quota-flags-set" xcorrupt qflags, "quota flags in a copy that mkfs wrote",
+        source "repair/agheader.c:secondary_sb_whack", since "none",
+        |s| {
+            let clear = s.sb.qflags == 0 || s.features.has_metadir();
+            Mismatch::unless(s.primary || s.sb.inprogress != 1 || clear, hex(s.sb.qflags), 0)
         };
     /// Some old machines wrote features2 behind its place; the kernel keeps both alike, joins them at mount and mends
     /// them then.

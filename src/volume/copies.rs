@@ -152,7 +152,7 @@ pub fn find_copies(data: &dyn Source, extent: Scan) -> Search {
 }
 
 /// The copy to use: one of those that most agree with; of equals, the ones that tell of the larger file system
-/// (a copy left behind by growfs tells of the smaller).
+/// (a copy left behind by growfs tells of the smaller), and one that names the root inode.
 pub fn best(found: &[Copy]) -> Option<&Copy> {
     let mut votes: BTreeMap<_, (u32, u64)> = BTreeMap::new();
     for copy in found {
@@ -160,7 +160,13 @@ pub fn best(found: &[Copy]) -> Option<&Copy> {
         entry.0 = entry.0.saturating_add(1);
     }
     let (identity, _) = votes.into_iter().max_by_key(|&(_, vote)| vote)?;
-    found.iter().find(|copy| copy.identity() == identity)
+    let of_those = || found.iter().filter(|copy| copy.identity() == identity);
+    of_those().find(|copy| names_root(&copy.superblock)).or_else(|| of_those().next())
+}
+
+/// mkfs.xfs writes the root inode into the copies of the middle and the last AG alone.
+pub fn names_root(copy: &Superblock) -> bool {
+    !copy.rootino.is_null() && copy.rootino.0 != 0
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 mod copies;
 mod open;
 
-pub use copies::{Copy, find_copies};
+pub use copies::{Copy, find_copies, names_root};
 pub use open::{Choice, Inferred, OpenError, Origin, Scan};
 
 use crate::error::{Error, Place, Result};

@@ -225,7 +225,7 @@ fn describe(file: &MetaFile, section: &Section<'_>) -> File {
     }
 }
 
-/// Raises what is wrong with a piece of bitmap or summary: missing blocks, headers.
+/// Raises what is wrong with a piece of bitmap or summary: missing blocks, headers. Do its words mean something?
 fn piece_rules(
     section: &Section<'_>,
     name: &str,
@@ -233,7 +233,7 @@ fn piece_rules(
     file: &MetaFile,
     piece: &Piece<'_>,
     sink: &mut Sink<'_>,
-) {
+) -> bool {
     match piece {
         Piece::Missing { first, blocks, why } => {
             let place = Place { structure: format!("{name} block {first}"), ..file.place().clone() };
@@ -250,24 +250,39 @@ fn piece_rules(
                 }
                 Missing::Unreadable(error) => sink.error(kind.outside, kind.unreadable, error),
             }
+            false
         }
         Piece::Blocks { first, byte, bytes } if rtbitmap::has_header(section.walk.context()) => {
             let size = section.walk.geometry().block_size();
             let chunk = usize::try_from(size).unwrap_or(usize::MAX).max(1);
+            let mut sound = true;
             for (i, block) in (0u64..).zip(bytes.chunks(chunk)) {
                 let byte = byte.saturating_add(i.saturating_mul(size));
                 let place = || {
                     let name = format!("{name} block {}", first.saturating_add(i));
                     Place::new(Device::Data, ByteOffset(byte), size, name)
                 };
-                header_rules(section, kind, file, (byte, block), &place, sink);
+                sound &= header_rules(section, kind, file, (byte, block), &place, sink);
             }
+            sound
         }
-        Piece::Blocks { .. } => {}
+        Piece::Blocks { .. } => true,
     }
 }
 
-/// `xfs_rtbuf_verify`, and the owner that `xfs_rtbuf_get` looks at.
+/// Have the blocks of a piece of the bitmap the right magic and checksum? Said it was before.
+pub(super) fn is_bitmap(section: &Section<'_>, piece: &Piece<'_>) -> bool {
+    let Piece::Blocks { bytes, .. } = piece else { return false };
+    let size = usize::try_from(section.walk.geometry().block_size()).unwrap_or(usize::MAX).max(1);
+    let right = |block: &[u8]| {
+        let header = RtBlockHeader::decode(block);
+        header.is_some_and(|header| header.magicnum == BITMAP.magic)
+            && !matches!(checksum::verify(block, CRC_OFFSET), CrcState::Bad { .. })
+    };
+    !rtbitmap::has_header(section.walk.context()) || bytes.chunks(size).all(right)
+}
+
+/// `xfs_rtbuf_verify`, and the owner that `xfs_rtbuf_get` looks at. Is the block one whose words mean something?
 fn header_rules(
     section: &Section<'_>,
     kind: &FileKind,
@@ -275,14 +290,16 @@ fn header_rules(
     (byte, block): (u64, &[u8]),
     place: &dyn Fn() -> Place,
     sink: &mut Sink<'_>,
-) {
-    let Some(header) = RtBlockHeader::decode(block) else { return };
+) -> bool {
+    let Some(header) = RtBlockHeader::decode(block) else { return false };
     if header.magicnum != kind.magic {
         let (found, right) = (format!("{:#x}", header.magicnum), format!("{:#x}", kind.magic));
         sink.raise(kind.bad_magic, place(), found, right);
+        return false;
     }
     if let CrcState::Bad { computed } = checksum::verify(block, CRC_OFFSET) {
         sink.raise(kind.crc, place(), header.crc, crate::format::Crc(computed));
+        return false;
     }
     let ino = file.inode().ino;
     if header.owner != ino {
@@ -297,6 +314,7 @@ fn header_rules(
     if header.uuid != uuid {
         sink.raise(kind.uuid, place(), header.uuid, uuid);
     }
+    true
 }
 
 /// Words behind the last counter, in the last block.
@@ -362,7 +380,7 @@ fn tail_excuses(section: &Section<'_>, group: &Group, file: &MetaFile) -> HashMa
                 *delta = delta.saturating_add(sign);
             }
         };
-        scan(section.walk, &pass, &mut each, &mut |_| {});
+        scan(section.walk, &pass, &mut each, &mut |_| true);
     };
     collect(group, -1);
     collect(&longer, 1);
@@ -409,8 +427,7 @@ fn bitmaps(
         beyond_size(section, &SUMMARY, file, sink);
         let name = file_name(section, group, GroupFile::Summary);
         file.each(walk, 0, section.sizes.summary_blocks, &mut |piece| {
-            report.complete &= matches!(piece, Piece::Blocks { .. });
-            piece_rules(section, &name, &SUMMARY, file, &piece, sink);
+            report.complete &= piece_rules(section, &name, &SUMMARY, file, &piece, sink);
             summary_tail(section, &name, &piece, sink);
             true
         });
@@ -546,7 +563,7 @@ fn differing(section: &Section<'_>, file: &MetaFile, summary: &MetaFile, order: 
             tally.add(start, extents, &mut |_| {});
         }
     };
-    scan(section.walk, &pass, &mut each, &mut |_| {});
+    scan(section.walk, &pass, &mut each, &mut |_| true);
     tally.finish(&mut |_| {});
     tally.differ
 }

@@ -274,7 +274,7 @@ fn sweep(
         sweep.advance(block_of(start).min(stop), Says::Used);
         sweep.advance(block_of(start.saturating_add(extents)).min(stop), says);
     };
-    scan(section.walk, &pass, &mut each, &mut |_| {});
+    scan(section.walk, &pass, &mut each, &mut |piece| super::group::is_bitmap(section, piece));
     sweep.advance(stop, Says::Used);
     sweep.lost
 }

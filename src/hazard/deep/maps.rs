@@ -103,7 +103,7 @@ impl Reader<'_> {
                 last_unknown = start.saturating_add(extents);
             }
         };
-        let count = scan(self.walk, &pass, &mut each, &mut |_| {});
+        let count = scan(self.walk, &pass, &mut each, &mut |_| true);
         self.deep.tail = (last_unknown < whole.extents).then_some(count.last_run);
     }
 }

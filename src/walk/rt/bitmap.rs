@@ -42,8 +42,9 @@ pub struct Count {
     pub beyond: u64,
 }
 
-/// Looks at a part of the file before its bits are taken: a block of the file, or one that is missing.
-pub type OnPiece<'f> = dyn FnMut(&Piece<'_>) + 'f;
+/// Looks at a part of the file before its bits are taken: a block of the file, or one that is missing. Do its words
+/// mean something? If not, its extents are unknown.
+pub type OnPiece<'f> = dyn FnMut(&Piece<'_>) -> bool + 'f;
 
 /// The bits of one bitmap, fed word by word.
 struct Bits<'f> {
@@ -181,17 +182,19 @@ pub fn scan(walk: &Walk<'_>, pass: &Pass<'_>, each: &mut dyn FnMut(Run), pieces:
     let size = usize::try_from(walk.geometry().block_size()).unwrap_or(usize::MAX).max(1);
     let mut reached = 0u64;
     file.each(walk, 0, blocks, &mut |piece| {
-        pieces(&piece);
+        let believed = pieces(&piece);
         match piece {
             Piece::Blocks { first, bytes, .. } => {
-                if header == 0 {
+                let blocks = u64::try_from(bytes.len().checked_div(size).unwrap_or(0)).unwrap_or(0);
+                if !believed {
+                    bits.missing(blocks.saturating_mul(per_block));
+                } else if header == 0 {
                     bits.bytes(bytes, order);
                 } else {
                     for block in bytes.chunks(size) {
                         bits.bytes(block.get(header..).unwrap_or_default(), order);
                     }
                 }
-                let blocks = u64::try_from(bytes.len().checked_div(size).unwrap_or(0)).unwrap_or(0);
                 reached = first.saturating_add(blocks);
             }
             Piece::Missing { first, blocks, why: _ } => {
