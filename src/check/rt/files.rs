@@ -1,6 +1,6 @@
 //! Inodes that have to do with the realtime section: flags, hints, and the extents of realtime files, each by itself.
 
-use super::{Section, Sink, rules};
+use super::{Part, Section, Sink, rules};
 use crate::check::finding::Object;
 use crate::error::{Error, Place};
 use crate::format::bmbt::Extent;
@@ -170,7 +170,11 @@ impl Visitor for Look<'_, '_, '_> {
             // It may own realtime blocks, whatever it says it is; directories cannot.
             self.totals.complete &= inode.kind() == Kind::Directory;
         } else {
+            let before = self.sink.raised();
             self.flag_rules(inode);
+            if inode.is_realtime() && self.sink.raised() == before {
+                self.sink.verify(inode, Part::Fields);
+            }
         }
         (self.before, self.here) = (None, 0);
         if is_realtime_file(inode) {
