@@ -355,6 +355,7 @@ fn options(facts: &Facts, advice: &mut Advice, (unit, width): (u64, u64), second
     let mut option = |option: String, reason: String| advice.options.push(MkfsOption { option, reason });
     let of_width = if width > 0 { format!(", a multiple of the stripe width {}", size(width)) } else { String::new() };
     let bits = facts.bits_per_block().saturating_mul(best);
+    let zoned = facts.features.has_zoned();
     if !advice.realtime {
         option(
             format!("-r rtdev=DEVICE,extsize={best}"),
@@ -372,12 +373,17 @@ fn options(facts: &Facts, advice: &mut Advice, (unit, width): (u64, u64), second
             ),
         );
     } else {
-        if advice.allocation < best / 2 || advice.relations.iter().any(|r| r.of.0 == "realtime extent" && r.rest() != 0)
-        {
+        let misfit = advice.relations.iter().any(|r| r.of.0 == "realtime extent" && r.rest() != 0);
+        // Extents of zones are one block.
+        if !zoned && (advice.allocation < best / 2 || misfit) {
+            let (more, why) = match facts.ro_compat(4) && best > block {
+                true => (" -m reflink=0", "; with shared extents (reflink) an extent can only be one block"),
+                false => ("", ""),
+            };
             option(
-                format!("-r rtdev=DEVICE,extsize={best}"),
+                format!("-r rtdev=DEVICE,extsize={best}{more}"),
                 format!(
-                    "the extent is {} now; {} takes a second of a stream ({}){of_width}: fewer allocations, longer extents, at most one extent lost per file",
+                    "the extent is {} now; {} takes a second of a stream ({}){of_width}: fewer allocations, longer extents, at most one extent lost per file{why}",
                     size(advice.allocation),
                     size(best),
                     size(second)
@@ -395,13 +401,16 @@ fn options(facts: &Facts, advice: &mut Advice, (unit, width): (u64, u64), second
             ),
         );
     }
-    option(
-        "-r size=".to_owned() + "BYTES",
-        format!(
-            "any size but a multiple of {} (8 x block size x extent): kernels before 5.10 run off the end of such a bitmap (rt-bitmap-end-scan)",
-            size(bits)
-        ),
-    );
+    // Kernels that know realtime groups do not run off the end of a bitmap.
+    if !(advice.realtime && facts.features.has_metadir()) {
+        option(
+            "-r size=".to_owned() + "BYTES",
+            format!(
+                "any size but a multiple of {} (8 x block size x extent): kernels before 5.10 run off the end of such a bitmap (rt-bitmap-end-scan)",
+                size(bits)
+            ),
+        );
+    }
     if unit > 0 && unit < 64 << 10 {
         let chunks = frame.div_ceil(unit);
         option(

@@ -84,6 +84,27 @@ fn a_frame_that_fits_says_so() {
     assert_eq!(advice.room.1, 2453 * 65_536);
 }
 
+/// mkfs.xfs 7.2 refuses extents of more than a block on zones, and with reflink; a bitmap of a group has no end to run off.
+#[test]
+fn options_that_mkfs_takes() {
+    let number = |text: &str| text.parse().map_err(|_| text.to_owned());
+    let options = |name: &str| {
+        let volume = common::volume(name);
+        let facts = Facts::new(&volume, Asked { logical_sector: None, log: LogState::Clean, headers: false });
+        let advice = advise(&facts, Workload::parse("100000:25", number).unwrap());
+        advice.options.into_iter().map(|option| option.option).collect::<Vec<_>>()
+    };
+    assert_eq!(options("v5-zoned"), ["-d rtinherit=1", "-d extszinherit=1024"]);
+    assert_eq!(
+        options("v5-rtgroups"),
+        ["-r rtdev=DEVICE,extsize=4194304 -m reflink=0", "-d rtinherit=1", "-d extszinherit=1024"]
+    );
+    assert_eq!(
+        options("v5-rt-64k"),
+        ["-r rtdev=DEVICE,extsize=4194304", "-d rtinherit=1", "-d extszinherit=1024", "-r size=BYTES"]
+    );
+}
+
 fn forbids(enabled: &Enabled, word: &str) -> bool {
     enabled.reasons.iter().any(|reason| reason.forbids && reason.text.contains(word))
 }
