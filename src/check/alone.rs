@@ -25,11 +25,16 @@ impl Alone<'_> {
 
     /// The fields of an inode in use, its maps, and what it must be where it is a metadata file: what is damaged.
     ///
-    /// Memory: 24 bytes for each extent of the inode.
+    /// Memory: 24 bytes for each extent of the inode, 8 for each shared extent of the realtime section.
     pub fn whole(&mut self, inode: Inode<'_>) -> Vec<Finding> {
         if inode::is_sound(&self.worker, inode) && dinode::check(&self.worker, inode).forks {
             let forks = forks::check(&mut self.worker, inode);
             metafile::check(&self.worker, inode, forks.data);
+        }
+        // Nobody asks who else owns the blocks.
+        self.worker.flush();
+        for map in [&self.worker.ctx.owners, &self.worker.ctx.rt_owners] {
+            map.ags().into_iter().for_each(|ag| drop(map.take(ag)));
         }
         self.take()
     }

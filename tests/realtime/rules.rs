@@ -104,11 +104,12 @@ fn inodes_of_the_section_by_themselves() {
             assert!(found.contains(&id), "{id}: {found:?}");
         }
     }
-    // A realtime file: fields only.
+    // A realtime file.
     let image = Image::new("c63-classic-rt-recorder");
     assert_eq!(verified(&image.volume), [""; 0]);
     let found = verified(&image.inode_changed(132, |b| b[90] |= 8));
     assert_eq!(found, ["inode-bad-extsize"]);
+    assert_eq!(verified(&image.inode_changed(132, |b| b[71] ^= 1)), ["inode-nblocks-mismatch"]);
     // Groups: the files of each, with their btrees.
     let image = Image::new("c64-rtgroups-64m");
     assert_eq!(verified(&image.volume), [""; 0]);

@@ -94,7 +94,8 @@ impl Reader<'_> {
         let mut wanted = vec![(sb.rootino, "root directory", true)];
         if walk.context().features.has_metadir() {
             wanted.push((sb.metadirino, "metadata directory", true));
-        } else if self.section.is_some() {
+        } else {
+            // Without a section, too: it is a group of no extents.
             wanted.extend([(sb.rbmino, "realtime bitmap", false), (sb.rsumino, "realtime summary", false)]);
         }
         for (ino, name, directory) in wanted {
