@@ -168,7 +168,7 @@ fn a_safe_size_is_possible() {
         let g = safe.geometry.unwrap();
         assert!(size <= bytes && safe.possible(), "{bytes}: {:?}", safe.reasons);
         assert!(g.bitmap_blocks + g.summary_blocks <= facts.sb.fdblocks && g.summary_blocks <= u64::from(blocks) / 2);
-        assert!(g.extents < 1 << 32 && g.extents % (8 * 4096) != 0, "{size}:{extent}");
+        assert!(g.extents < 1 << 32 && !g.extents.is_multiple_of(8 * 4096), "{size}:{extent}");
         assert_eq!(safe.safe, Some((size, extent)));
     }
     // Where there is a section already there is nothing to propose.
