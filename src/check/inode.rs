@@ -283,7 +283,7 @@ fn used(worker: &mut Worker<'_>, inode: Inode<'_>, place: Option<InodeSlot>) {
 }
 
 /// Is it an inode at all, the one that should be here, unchanged since it was written?
-fn is_sound(worker: &Worker<'_>, inode: Inode<'_>) -> bool {
+pub(super) fn is_sound(worker: &Worker<'_>, inode: Inode<'_>) -> bool {
     let ctx = worker.ctx;
     let raise = |rule, found: String, expected: String| {
         ctx.raise(rule, &worker.spot(inode), found, expected);

@@ -169,6 +169,10 @@ fn classic(worker: &Worker<'_>, inode: Inode<'_>, right: u64, data: Seen) {
     if !worker.named.has_realtime && inode.extents(Fork::Data) != 0 {
         ctx.raise(NOT_EMPTY, &worker.spot(inode), inode.extents(Fork::Data), "0 extents");
     }
+    // 7.2 loads both without a section, too, as files of group 0. With one, the rules of the section say it.
+    if !worker.named.has_realtime && inode.projid() != 0 {
+        ctx.raise(BAD_GROUP, &worker.spot(inode), inode.projid(), 0);
+    }
 }
 
 fn quota(worker: &Worker<'_>, inode: Inode<'_>) {

@@ -23,6 +23,7 @@
 pub mod agf;
 pub mod agfl;
 pub mod agi;
+pub mod alone;
 pub mod attr;
 pub mod attr_leaf;
 pub mod bnobt;

@@ -532,6 +532,18 @@ rules! { structure "sb", subject Subject, fields Superblock;
             let found = format!("{:#x} (dalign {}), unit {}", s.sb.versionnum, u8::from(bit), s.sb.unit);
             Mismatch::unless(bit == (s.sb.unit != 0), found, "both or none")
         };
+    /// Every AG begins on a stripe unit, so the AG size is a multiple of it. Kernels do not look at what is on disk (only at
+    /// the mount option sunit=); xfs_repair takes such a superblock for a bad one.
+    "sb-agblocks-not-striped" xcorrupt unit, "AG size is no multiple of the stripe unit",
+        source "xfs_repair sb.c:verify_sb; xfs_mount.c:xfs_validate_new_dalign", since "none",
+        |s| {
+            let rest = s.sb.agblocks.checked_rem(s.sb.unit).unwrap_or(0);
+            Mismatch::unless(
+                rest == 0 || s.sb.versionnum & 0x100 == 0,
+                format!("{} blocks, agblocks {}", s.sb.unit, s.sb.agblocks),
+                "a divisor of agblocks",
+            )
+        };
     /// Stripe unit and width are both set or both 0, the unit is not larger than the width and divides it, and the
     /// width is below 2 GiB. Kernels from 4.18 on refuse anything else; from 6.9 on mounting with sunit= and swidth=
     /// corrects the primary. xfs_repair copies the values of a good superblock.
@@ -594,6 +606,9 @@ mod tests {
     fn cases_from_the_field() {
         let c10 = subject(|sb| (sb.versionnum, sb.unit, sb.width) = (0xb5b5, 64, 0));
         assert_eq!(ids(&c10), ["sb-stripe-impossible"]);
+        // xfs_repair -n of 7.2: "bad primary superblock - bad stripe unit in superblock !!!", exit status 1.
+        let odd = subject(|sb| (sb.versionnum, sb.agblocks, sb.unit, sb.width) = (0xb5b5, 16_384, 3, 48));
+        assert!(ids(&odd).contains(&"sb-agblocks-not-striped"), "{:?}", ids(&odd));
         let c31 = subject(|sb| sb.versionnum |= 0x100);
         assert_eq!(ids(&c31), ["sb-dalign-without-unit"]);
         let c32 = subject(|sb| {

@@ -68,10 +68,9 @@ pub fn run(session: &mut Session, args: &PreflightArgs) -> Result<()> {
 fn plans(session: &mut Session, args: &PreflightArgs, target: &Target, facts: &Facts) -> Result<bool> {
     if let Some(text) = &args.stream {
         let workload = Workload::parse(text, number).map_err(|why| Error::request(format!("--stream {why}")))?;
-        if args.deadline_ms == Some(0) {
-            return Err(Error::request("--deadline-ms 0: expected 1 or more"));
-        }
-        let advice = advise(facts, Workload { deadline_ms: args.deadline_ms, ..workload });
+        let workload =
+            workload.with_deadline(args.deadline_ms).map_err(|why| Error::request(format!("--deadline-ms {why}")))?;
+        let advice = advise(facts, workload);
         if session.common.json {
             session.print_json(stream::advice_json(&target.name, &advice));
         } else {
@@ -80,8 +79,7 @@ fn plans(session: &mut Session, args: &PreflightArgs, target: &Target, facts: &F
     }
     if let Some(text) = &args.enable_rt {
         let (bytes, extent) = text.split_once(':').map_or((text.as_str(), None), |(size, unit)| (size, Some(unit)));
-        let number = |text: &str| number(text).map_err(|why| Error::request(format!("--enable-rt {why}")));
-        let enabled = enable(facts, number(bytes)?, extent.map(number).transpose()?);
+        let enabled = enable(facts, device_bytes(bytes)?, extent.map(device_bytes).transpose()?);
         if !enabled.possible() {
             session.outcome(Outcome::Findings);
         }
@@ -92,6 +90,15 @@ fn plans(session: &mut Session, args: &PreflightArgs, target: &Target, facts: &F
         }
     }
     Ok(args.stream.is_some() || args.enable_rt.is_some())
+}
+
+/// A size of `--enable-rt`: of a device, or of a piece of it.
+fn device_bytes(text: &str) -> Result<u64> {
+    let bytes = number(text).map_err(|why| Error::request(format!("--enable-rt {why}")))?;
+    match i64::try_from(bytes) {
+        Ok(1..) => Ok(bytes),
+        _ => Err(Error::request(format!("--enable-rt {text:?}: expected 1 to 2^63 - 1 bytes, as devices have"))),
+    }
 }
 
 /// State of the journal, as hazards take it.

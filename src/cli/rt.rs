@@ -4,16 +4,16 @@ use super::journal;
 use super::session::{Outcome, Session};
 use super::target::{self, Target};
 use crate::check::rt::space::{Owner, Piece};
-use crate::check::rt::{self, Depth, Group, Observer, Owned, Run, Section, Sink, Told, group};
-use crate::check::{Class, Finding, copies};
+use crate::check::rt::{self, Depth, Group, Observer, Owned, Part, Run, Section, Sink, Told, group};
+use crate::check::{Class, Finding, alone, copies};
 use crate::error::Result;
 use crate::report::json;
 use crate::report::rt::{self as report, Scale, Strip};
 use crate::report::text::escaped;
 use crate::units::FsBlock;
 use crate::volume::{Origin, Volume};
-use crate::walk::Walk;
 use crate::walk::shared::Shared;
+use crate::walk::{Inode, Walk};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -241,10 +241,16 @@ pub fn run(session: &mut Session, args: &RtArgs) -> Result<()> {
     };
     let mut findings: Vec<Finding> = Vec::new();
     let mut keep = |finding: Finding| findings.push(finding);
-    let mut sink = Sink::new(dirty, &mut keep);
-    let found = rt::check(&walk, depth, &mut printer, &mut sink);
-    let explained = sink.explained;
-    let more: Vec<(&str, u64)> = sink.suppressed().collect();
+    let (found, explained, more) = alone::with(&walk, |alone| {
+        let alone = RefCell::new(alone);
+        let verify = |inode: Inode<'_>, part: Part| match part {
+            Part::Fields => alone.borrow().fields(inode),
+            Part::Whole => alone.borrow_mut().whole(inode),
+        };
+        let mut sink = Sink::new(dirty, &mut keep).verifying(&verify);
+        let found = rt::check(&walk, depth, &mut printer, &mut sink);
+        (found, sink.explained, sink.suppressed().collect::<Vec<_>>())
+    });
     printer.end_zone();
     let strip = printer.strip.take();
     let session = shared.into_inner();

@@ -151,10 +151,19 @@ impl Shape {
             level: bits::be16(fork, 0)?,
             numrecs: bits::be16(fork, 2)?,
             max_records: room.checked_div(self.record_size)?,
-            max_keys: room.checked_div(self.key_size.checked_add(8)?)?,
+            max_keys: room.checked_div(self.root_key_room().checked_add(8)?)?,
             sizes: (self.record_size, self.key_size),
             fork,
         })
+    }
+
+    /// Bytes that a key takes when the room of a root in an inode is divided up. The realtime refcount btree counts two
+    /// keys for each pointer, as if it had high keys, and keeps one (`xfs_rtrefcountbt_droot_maxrecs`).
+    const fn root_key_room(&self) -> u32 {
+        match self.kind {
+            Type::Rtrefcntbt => self.key_size.saturating_mul(2),
+            _ => self.key_size,
+        }
     }
 }
 

@@ -63,6 +63,10 @@ pub struct Deep {
     pub metadata_hole: Met,
     /// C51: an inode that every mount loads is damaged, or not there.
     pub mount_inode: Met,
+    /// C51: an inode that every mount loads has fields that kernels refuse since 4.18.
+    pub mount_inode_invalid: Met,
+    /// C51: a metadata inode that is unlinked, no file, or of another group, which kernels refuse since 6.13.
+    pub mount_inode_foreign: Met,
     /// The realtime superblock on the device that was given: not this file system's, or damaged.
     pub rt_superblock: Met,
     /// P7: a pointer of a btree outside its AG, or outside all AGs.

@@ -55,6 +55,24 @@ struct Sizes {
 /// A reservation: bytes, and how often in a row.
 type Reservation = (u128, u128);
 
+/// Blocks of the realtime summary: of the section, or of each group (`xfs_rtsummary_blockcount`). Without groups by the
+/// figures of the superblock, as kernels before 6.8 do; later ones refuse figures that are wrong.
+fn summary(f: &Facts) -> u128 {
+    let sb = &f.sb;
+    if f.features.has_zoned() {
+        return 0;
+    }
+    if !f.features.has_metadir() {
+        return (4 * (u128::from(sb.rextslog) + 1) * u128::from(sb.rbmblocks.0)).div_ceil(u128::from(f.block()).max(1));
+    }
+    if !f.rt() {
+        return 0;
+    }
+    let words = u128::from(f.block().saturating_sub(48) / 4).max(1);
+    let levels = u128::from(sb.rgextents.checked_ilog2().unwrap_or(0)) + 1;
+    (u128::from(sb.rgextents).div_ceil(words * 32) * levels).div_ceil(words)
+}
+
 impl Sizes {
     fn new(f: &Facts) -> Self {
         let sb = &f.sb;
@@ -147,7 +165,7 @@ impl Sizes {
             cluster: if raw > block { raw >> sb.blocklog } else { 1 } * block,
             chunk: u128::from(sb.inopblock.max(64)) >> sb.inopblog,
             rextsize: u128::from(sb.rextsize.max(1)),
-            summary: (4 * (u128::from(sb.rextslog) + 1) * u128::from(sb.rbmblocks.0)).div_ceil(block),
+            summary: summary(f),
             directory: 1 << sb.dirblklog,
         }
     }

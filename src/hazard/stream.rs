@@ -17,7 +17,8 @@ pub struct Workload {
 }
 
 impl Workload {
-    /// From `BYTES:FPS[:COUNT]`; the bytes may have a unit, the rate up to three decimals.
+    /// From `BYTES:FPS[:COUNT]`; the bytes may have a unit, the rate up to three decimals. What no recorder does is refused:
+    /// a frame that one `write` cannot hold, a million frames a second, more bytes than a file can have.
     ///
     /// # Errors
     /// One sentence on what is wrong.
@@ -40,7 +41,37 @@ impl Workload {
         if frame == 0 || streams == 0 {
             return Err(format!("{text:?}: a frame has at least 1 byte, and there is at least 1 stream"));
         }
-        Ok(Self { frame, millifps, streams, deadline_ms: None })
+        if frame > LARGEST_WRITE {
+            return Err(format!(
+                "{text:?}: a frame of {frame} bytes, expected up to {LARGEST_WRITE}: no write takes more, and a frame is one write"
+            ));
+        }
+        if millifps > MOST_MILLIFPS {
+            let most = MOST_MILLIFPS / 1000;
+            return Err(format!("{text:?}: a rate of {fps} frames a second, expected up to {most}"));
+        }
+        if streams > MOST_STREAMS {
+            return Err(format!("{text:?}: {streams} streams, expected up to {MOST_STREAMS}"));
+        }
+        let workload = Self { frame, millifps, streams, deadline_ms: None };
+        let most = u128::from(i64::MAX.unsigned_abs());
+        if workload.per_kilosecond() * u128::from(streams) / 1000 > most {
+            return Err(format!("{text:?}: more than {most} bytes a second, which is more than a file can have"));
+        }
+        Ok(workload)
+    }
+
+    /// With a deadline.
+    ///
+    /// # Errors
+    /// One sentence where it is none: 0, or more than a day.
+    pub fn with_deadline(self, ms: Option<u64>) -> Result<Self, String> {
+        match ms {
+            Some(ms) if !(1..=LONGEST_DEADLINE_MS).contains(&ms) => {
+                Err(format!("{ms}: expected 1 to {LONGEST_DEADLINE_MS}, a day"))
+            }
+            _ => Ok(Self { deadline_ms: ms, ..self }),
+        }
     }
 
     /// Bytes of one stream in 1000 seconds.
@@ -58,11 +89,41 @@ impl Workload {
         narrow(self.per_kilosecond() * 3600 / 1000)
     }
 
-    /// The deadline, in milliseconds.
-    pub fn deadline(&self) -> u64 {
-        self.deadline_ms.unwrap_or_else(|| 1_000_000u64.checked_div(self.millifps).unwrap_or(0))
+    /// Bytes of all streams in 1000 seconds.
+    pub fn bytes_per_kilosecond(&self) -> u64 {
+        narrow(self.per_kilosecond() * u128::from(self.streams))
+    }
+
+    /// The deadline in microseconds, rounded down: what was asked for, or the time between two frames.
+    pub fn deadline_us(&self) -> u64 {
+        match self.deadline_ms {
+            Some(ms) => ms.saturating_mul(1000),
+            None => 1_000_000_000u64.checked_div(self.millifps).unwrap_or(0),
+        }
+    }
+
+    /// Bytes a second that meet the deadline when all streams deliver at once.
+    fn deadline_rate(&self) -> u64 {
+        let Some(ms) = self.deadline_ms else { return self.bytes_per_second() };
+        let at_once = u128::from(self.frame) * u128::from(self.streams) * 1000;
+        narrow(at_once.checked_div(u128::from(ms)).unwrap_or(0))
+    }
+
+    /// Seconds until so many bytes are written.
+    fn seconds(&self, bytes: u64) -> u64 {
+        let rate = self.per_kilosecond() * u128::from(self.streams);
+        narrow((u128::from(bytes) * 1000).checked_div(rate).unwrap_or(0))
     }
 }
+
+/// Bytes that one `write` takes at most (`MAX_RW_COUNT`: `INT_MAX` in whole pages).
+const LARGEST_WRITE: u64 = 0x7fff_f000;
+/// Frames of a stream in 1000 seconds: a million a second.
+const MOST_MILLIFPS: u64 = 1_000_000_000;
+/// Streams.
+const MOST_STREAMS: u64 = 1_000_000;
+/// A day.
+const LONGEST_DEADLINE_MS: u64 = 86_400_000;
 
 fn narrow(n: u128) -> u64 {
     u64::try_from(n).unwrap_or(u64::MAX)
@@ -199,7 +260,6 @@ pub fn advise(facts: &Facts, workload: Workload) -> Advice {
     let (unit, width) = (u64::from(sb.unit).saturating_mul(block), u64::from(sb.width).saturating_mul(block));
     let ag = u64::from(sb.agblocks).saturating_mul(block);
     let (frame, streams) = (workload.frame, workload.streams);
-    let rate = workload.bytes_per_second().max(1);
     let per_stream = workload.per_kilosecond();
     let room = if realtime {
         (sb.rblocks.0.saturating_mul(block), sb.frextents.saturating_mul(extent))
@@ -246,8 +306,6 @@ pub fn advise(facts: &Facts, workload: Workload) -> Advice {
         relations.push(Relation { of: ("AG", ag), unit: ("stripe width", width) });
     }
     relations.retain(|relation| relation.unit.1 > 0);
-    let deadline = workload.deadline();
-    let at_once = u128::from(frame) * u128::from(streams) * 1000;
     let mut advice = Advice {
         workload,
         realtime,
@@ -258,12 +316,12 @@ pub fn advise(facts: &Facts, workload: Workload) -> Advice {
         allocations: Milli(allocations(allocation)),
         relations,
         room,
-        seconds: (room.0 / rate, room.1 / rate),
+        seconds: (workload.seconds(room.0), workload.seconds(room.1)),
         per_hour: per_hour(piece),
         best,
         hint,
         per_hour_hint: per_hour(hint),
-        deadline_rate: narrow(at_once.checked_div(u128::from(deadline)).unwrap_or(0)),
+        deadline_rate: workload.deadline_rate(),
         options: Vec::new(),
         notes: Vec::new(),
     };
@@ -297,6 +355,7 @@ fn options(facts: &Facts, advice: &mut Advice, (unit, width): (u64, u64), second
     let mut option = |option: String, reason: String| advice.options.push(MkfsOption { option, reason });
     let of_width = if width > 0 { format!(", a multiple of the stripe width {}", size(width)) } else { String::new() };
     let bits = facts.bits_per_block().saturating_mul(best);
+    let zoned = facts.features.has_zoned();
     if !advice.realtime {
         option(
             format!("-r rtdev=DEVICE,extsize={best}"),
@@ -314,12 +373,17 @@ fn options(facts: &Facts, advice: &mut Advice, (unit, width): (u64, u64), second
             ),
         );
     } else {
-        if advice.allocation < best / 2 || advice.relations.iter().any(|r| r.of.0 == "realtime extent" && r.rest() != 0)
-        {
+        let misfit = advice.relations.iter().any(|r| r.of.0 == "realtime extent" && r.rest() != 0);
+        // Extents of zones are one block.
+        if !zoned && (advice.allocation < best / 2 || misfit) {
+            let (more, why) = match facts.ro_compat(4) && best > block {
+                true => (" -m reflink=0", "; with shared extents (reflink) an extent can only be one block"),
+                false => ("", ""),
+            };
             option(
-                format!("-r rtdev=DEVICE,extsize={best}"),
+                format!("-r rtdev=DEVICE,extsize={best}{more}"),
                 format!(
-                    "the extent is {} now; {} takes a second of a stream ({}){of_width}: fewer allocations, longer extents, at most one extent lost per file",
+                    "the extent is {} now; {} takes a second of a stream ({}){of_width}: fewer allocations, longer extents, at most one extent lost per file{why}",
                     size(advice.allocation),
                     size(best),
                     size(second)
@@ -337,13 +401,16 @@ fn options(facts: &Facts, advice: &mut Advice, (unit, width): (u64, u64), second
             ),
         );
     }
-    option(
-        "-r size=".to_owned() + "BYTES",
-        format!(
-            "any size but a multiple of {} (8 x block size x extent): kernels before 5.10 run off the end of such a bitmap (rt-bitmap-end-scan)",
-            size(bits)
-        ),
-    );
+    // Kernels that know realtime groups do not run off the end of a bitmap.
+    if !(advice.realtime && facts.features.has_metadir()) {
+        option(
+            "-r size=".to_owned() + "BYTES",
+            format!(
+                "any size but a multiple of {} (8 x block size x extent): kernels before 5.10 run off the end of such a bitmap (rt-bitmap-end-scan)",
+                size(bits)
+            ),
+        );
+    }
     if unit > 0 && unit < 64 << 10 {
         let chunks = frame.div_ceil(unit);
         option(
@@ -388,9 +455,40 @@ mod tests {
     fn workloads() {
         let w = Workload::parse("5700000:20:3", number).expect("good");
         assert_eq!((w.frame, w.millifps, w.streams), (5_700_000, 20_000, 3));
-        assert_eq!((w.bytes_per_second(), w.deadline()), (342_000_000, 50));
-        assert_eq!(Workload::parse("100:29.97", number).expect("good").millifps, 29_970);
-        for bad in ["", "1", "1:0", "0:5", "1:5:0", "1:1.2345", "1:-1", "1:2:3:4", "x:1", "1:.5", "1:1e3"] {
+        assert_eq!((w.bytes_per_second(), w.deadline_us()), (342_000_000, 50_000));
+        // 1000 / 29.97 = 33.3667 ms: what comes in that time goes out at the rate of the streams, not at that of 33 ms.
+        let w = Workload::parse("1000000:29.97", number).expect("good");
+        assert_eq!((w.millifps, w.deadline_us(), w.deadline_rate()), (29_970, 33_366, 29_970_000));
+        // Faster than a frame a millisecond, and less than a byte a second: 160 MiB are full after 167772160000 s.
+        let w = Workload::parse("100:2000", number).expect("good");
+        assert_eq!((w.deadline_us(), w.deadline_rate()), (500, 200_000));
+        let w = Workload::parse("1:0.001", number).expect("good");
+        assert_eq!((w.bytes_per_second(), w.bytes_per_kilosecond(), w.seconds(160 << 20)), (0, 1, 167_772_160_000));
+        assert!(Workload::parse("2147479552:1000000:1000000", number).is_err());
+        for (ms, good) in [(0, false), (1, true), (86_400_000, true), (86_400_001, false), (u64::MAX, false)] {
+            assert_eq!(w.with_deadline(Some(ms)).is_ok(), good, "{ms}");
+        }
+        for (text, good) in
+            [("2147479552:1", true), ("2147479553:1", false), ("1:1000000", true), ("1:1000000.001", false)]
+        {
+            assert_eq!(Workload::parse(text, number).is_ok(), good, "{text}");
+        }
+        for bad in [
+            "",
+            "1",
+            "1:0",
+            "0:5",
+            "1:5:0",
+            "1:1.2345",
+            "1:-1",
+            "1:2:3:4",
+            "x:1",
+            "1:.5",
+            "1:1e3",
+            "1000000000000000000:1",
+            "9223372036854775808:1",
+            "1:1:1000001",
+        ] {
             assert!(Workload::parse(bad, number).is_err(), "{bad}");
         }
     }

@@ -3,6 +3,7 @@
 //!
 //! To decide one, give [`super::Deep`] what its walk found and test that here.
 
+use super::deep::{Deep, Met};
 use super::kernel::{ALWAYS, NEVER, by, since, v};
 use super::nullderef::rt_inodes;
 use super::{About, Answer, Confidence, Facts, Row, danger, note, refuse};
@@ -18,11 +19,11 @@ fn rt_files(f: &Facts, which: impl FnOnce(&super::Deep) -> &super::Met) -> Answe
 }
 
 /// One is enough, whatever else could not be looked at.
-fn mount_inode(f: &Facts) -> Answer {
+fn mount_inode(f: &Facts, which: fn(&Deep) -> &Met) -> Answer {
     const WHY: &str = "not looked at yet: the inodes of the root directory and of metadata decide";
     match &f.deep {
         None => Answer::Unknown(WHY.into()),
-        Some(deep) if deep.mount_inode.is_met() => f.deep(WHY, |deep| &deep.mount_inode),
+        Some(deep) if which(deep).is_met() => f.deep(WHY, which),
         Some(_) => Answer::No,
     }
 }
@@ -150,7 +151,7 @@ pub(super) const ROWS: &[Row] = &[
         refs: "C51",
         about: About::Kernel,
         title: "a damaged inode that is read at mount",
-        test: mount_inode,
+        test: |f| mount_inode(f, |deep| &deep.mount_inode),
         effects: &[refuse(
             ALWAYS,
             NEVER,
@@ -162,6 +163,44 @@ pub(super) const ROWS: &[Row] = &[
         source: "xfs_mount.c:xfs_mountfs; run on 5.10, 6.1, 6.12, 7.2",
         confidence: Confidence::Confirmed,
         fire: "zeros over the inode cluster of the root directory",
+    },
+    Row {
+        id: "inode-at-mount-invalid",
+        refs: "C51",
+        about: About::Kernel,
+        title: "an inode that is read at mount has fields that cannot be",
+        test: |f| mount_inode(f, |deep| &deep.mount_inode_invalid),
+        effects: &[
+            refuse(
+                v(4, 18),
+                NEVER,
+                "\"Metadata corruption detected at xfs_dinode_verify\", EFSCORRUPTED, with norecovery too",
+            ),
+            note(ALWAYS, v(4, 18), "most of it is not looked at: not tested"),
+        ],
+        explanation: "The same inodes as of inode-cluster-bad: their checksum is right, but counts, formats, hints or flags contradict each \
+            other, or an extent lies on the headers of an AG, which the verifiers of 4.18 and later do not let pass.",
+        advice: "Run check; xfs_repair mends such an inode or makes a new one.",
+        source: "xfs_inode_buf.c:xfs_dinode_verify, xfs_bmap.c:xfs_bmap_validate_extent; run on 6.1 and 7.2",
+        confidence: Confidence::Confirmed,
+        fire: "xfs_db -x -c 'inode 129' -c 'write -d core.forkoff 255' (neighbour: 0)",
+    },
+    Row {
+        id: "inode-at-mount-foreign",
+        refs: "C51",
+        about: About::Kernel,
+        title: "bitmap or summary inode is unlinked, no file, or of another group",
+        test: |f| mount_inode(f, |deep| &deep.mount_inode_foreign),
+        effects: &[
+            refuse(v(6, 13), NEVER, "\"metadata inode ... is corrupt\", EFSCORRUPTED, with norecovery too"),
+            note(ALWAYS, v(6, 13), "mounts: nothing of it is looked at"),
+        ],
+        explanation: "Kernels that know realtime groups take a section without groups for group 0, and look at link count, type and project \
+            number of its files as at those of any group.",
+        advice: "Run check; xfs_repair makes the inodes anew.",
+        source: "xfs_inode.c:xfs_trans_metafile_iget, xfs_rtgroup.c:xfs_rtginode_load; run on 6.1 and 7.2",
+        confidence: Confidence::Confirmed,
+        fire: "xfs_db -x -c 'inode 129' -c 'write -d core.projid_lo 1' (neighbour: 0)",
     },
     Row {
         id: "ascii-ci-high-bytes",

@@ -14,7 +14,8 @@ fn about_realtime(row: &Row) -> bool {
 
 /// Of the inodes that a mount loads: does this one belong to the realtime section?
 fn is_realtime_inode(f: &Facts, row: &Row, evidence: &Evidence) -> bool {
-    f.rt() && row.id == "inode-cluster-bad" && !evidence.text.starts_with("root directory")
+    let of_inodes = ["inode-cluster-bad", "inode-at-mount-invalid", "inode-at-mount-foreign"].contains(&row.id);
+    f.rt() && of_inodes && !evidence.text.starts_with("root directory")
 }
 
 /// What is to be said of the realtime section.

@@ -4,7 +4,7 @@ use super::preflight::ranges;
 use super::text::size;
 use super::wrap::wrapped;
 use crate::hazard::enable::Enabled;
-use crate::hazard::stream::{Advice, PerHour, Touched};
+use crate::hazard::stream::{Advice, Milli, PerHour, Touched};
 use crate::hazard::{KERNELS, Kernel};
 use serde_json::{Map, Value as Json, json};
 use std::fmt::Write;
@@ -42,8 +42,10 @@ pub fn advice_json(name: &str, a: &Advice) -> Map<String, Json> {
     let [unit, width] = a.stripes;
     object(json!({
         "type": "stream_advice", "target": name, "section": if a.realtime { "realtime" } else { "data" },
-        "frame_bytes": w.frame, "frames_per_1000_seconds": w.millifps, "streams": w.streams, "deadline_ms": w.deadline(),
-        "bytes_per_second": w.bytes_per_second(), "bytes_per_hour_and_stream": w.bytes_per_hour(),
+        "frame_bytes": w.frame, "frames_per_1000_seconds": w.millifps, "streams": w.streams,
+        "deadline_ms": w.deadline_us() / 1000, "deadline_us": w.deadline_us(),
+        "bytes_per_second": w.bytes_per_second(), "bytes_per_1000_seconds": w.bytes_per_kilosecond(),
+        "bytes_per_hour_and_stream": w.bytes_per_hour(),
         "deadline_bytes_per_second": a.deadline_rate,
         "allocation_bytes": a.allocation, "extents_touched": touched_json(a.extents),
         "stripe_units_touched": touched_json(unit), "stripe_widths_touched": touched_json(width),
@@ -59,6 +61,7 @@ pub fn advice_json(name: &str, a: &Advice) -> Map<String, Json> {
 fn time(seconds: u64) -> String {
     let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
     match hours {
+        0 if seconds == 0 => "less than a second".to_owned(),
         0 => format!("{minutes} min {} s", seconds % 60),
         1..=47 => format!("{hours} h {minutes} min"),
         _ => format!("{} days {} h", hours / 24, hours % 24),
@@ -76,7 +79,7 @@ pub fn advice_text(name: &str, a: &Advice) -> String {
     let w = &a.workload;
     let mut out = String::new();
     let streams = if w.streams == 1 { "1 stream".to_owned() } else { format!("{} streams", w.streams) };
-    let fps = crate::hazard::stream::Milli(w.millifps);
+    let fps = Milli(w.millifps);
     let _ = writeln!(
         out,
         "{name}: recording {streams} of {} bytes a frame, {fps} frame{} a second each",
@@ -90,12 +93,16 @@ pub fn advice_text(name: &str, a: &Advice) -> String {
     };
     let section = if a.realtime { "realtime section" } else { "data section (there is no realtime section)" };
     row("section", format!("{section}, {}, {} free", size(a.room.0), size(a.room.1)));
-    row("rate", format!("{} bytes a second = {}/s", w.bytes_per_second(), size(w.bytes_per_second())));
+    let rate = match w.bytes_per_second() {
+        0 => format!("{} bytes a second", Milli(w.bytes_per_kilosecond())),
+        bytes => format!("{bytes} bytes a second = {}/s", size(bytes)),
+    };
+    row("rate", rate);
     row(
         "deadline",
         format!(
             "{} ms: if all frames come at once, {}/s while they are written; whether a single write keeps it, the disk does not tell",
-            w.deadline(),
+            Milli(w.deadline_us()),
             size(a.deadline_rate)
         ),
     );
@@ -192,14 +199,15 @@ pub fn enable_text(name: &str, e: &Enabled) -> String {
             Some(1) => ", in one group".to_owned(),
             Some(n) => format!(" in each of {n} groups"),
         };
-        let blocks = |n: u64| if n == 1 { "1 block".to_owned() } else { format!("{n} blocks") };
+        let many = |n: u64, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+        let blocks = |n: u64| many(n, "block");
         let text = format!(
-            "it would have {}, {} extents of {}, a bitmap of {} and a summary of {} levels in {}{of}",
+            "it would have {}, {} of {}, a bitmap of {} and a summary of {} in {}{of}",
             blocks(g.blocks),
-            g.extents,
+            many(g.extents, "extent"),
             blocks(g.extent_blocks),
             blocks(g.bitmap_blocks),
-            g.levels,
+            many(g.levels.into(), "level"),
             blocks(g.summary_blocks)
         );
         out.push_str(&wrapped(&text, WIDTH, "  ", "    "));
@@ -228,6 +236,7 @@ pub fn enable_text(name: &str, e: &Enabled) -> String {
             out.push_str("  size and extent size are safe, but for rt-uninitialised-nmap, which no size avoids\n");
         }
         Some(_) => out.push_str("  size and extent size are safe\n"),
+        None if e.possible() => out.push_str("  no size up to that is safe\n"),
         None => {}
     }
     out

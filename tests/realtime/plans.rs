@@ -84,6 +84,27 @@ fn a_frame_that_fits_says_so() {
     assert_eq!(advice.room.1, 2453 * 65_536);
 }
 
+/// mkfs.xfs 7.2 refuses extents of more than a block on zones, and with reflink; a bitmap of a group has no end to run off.
+#[test]
+fn options_that_mkfs_takes() {
+    let number = |text: &str| text.parse().map_err(|_| text.to_owned());
+    let options = |name: &str| {
+        let volume = common::volume(name);
+        let facts = Facts::new(&volume, Asked { logical_sector: None, log: LogState::Clean, headers: false });
+        let advice = advise(&facts, Workload::parse("100000:25", number).unwrap());
+        advice.options.into_iter().map(|option| option.option).collect::<Vec<_>>()
+    };
+    assert_eq!(options("v5-zoned"), ["-d rtinherit=1", "-d extszinherit=1024"]);
+    assert_eq!(
+        options("v5-rtgroups"),
+        ["-r rtdev=DEVICE,extsize=4194304 -m reflink=0", "-d rtinherit=1", "-d extszinherit=1024"]
+    );
+    assert_eq!(
+        options("v5-rt-64k"),
+        ["-r rtdev=DEVICE,extsize=4194304", "-d rtinherit=1", "-d extszinherit=1024", "-r size=BYTES"]
+    );
+}
+
 fn forbids(enabled: &Enabled, word: &str) -> bool {
     enabled.reasons.iter().any(|reason| reason.forbids && reason.text.contains(word))
 }
@@ -116,6 +137,46 @@ fn sizes_of_case_c36() {
     assert_eq!(enable(&base, 390_703_446 * 4096, Some(65_536)).geometry.unwrap().bitmap_blocks, 746);
 }
 
+/// Kernel 7.2 grew a metadir file system of 160 MiB, without reflink, by `xfs_growfs -r -e 3` on a device of 200 MiB, and
+/// mounted it again: rblocks 51200, rextents 17066, rbmblocks 8290, rgcount 1, rgextents 268435456, rgblklog 30 (28
+/// before), 974848 bytes of summary in each group.
+#[test]
+fn a_section_with_groups_and_another_extent_size() {
+    let volume = common::volume("v5-metaquota");
+    let mut facts = Facts::new(&volume, Asked { logical_sector: None, log: LogState::Clean, headers: false });
+    facts.features.ro_compat &= !4;
+    (facts.sb.rgextents, facts.sb.rgblklog) = (268_435_456, 28);
+    let enabled = enable(&facts, 200 << 20, Some(12_288));
+    assert!(enabled.possible(), "{:?}", enabled.reasons);
+    let g = enabled.geometry.unwrap();
+    assert_eq!((g.blocks, g.extents, g.bitmap_blocks), (51_200, 17_066, 8290));
+    assert_eq!((g.levels, g.summary_blocks * 4096, g.groups), (29, 974_848, Some(1)));
+    assert!(enabled.brought.iter().all(|b| b.severity < Severity::Refuse), "{:?}", enabled.brought);
+    assert_eq!(enabled.safe, Some((200 << 20, 12_288)));
+}
+
+/// What is proposed is possible: 17 TiB of one-block extents fit neither the data section nor half of the log.
+#[test]
+fn a_safe_size_is_possible() {
+    let volume = common::volume("v5-default");
+    let mut facts = Facts::new(&volume, Asked { logical_sector: None, log: LogState::Clean, headers: false });
+    facts.features.ro_compat &= !6;
+    let blocks = facts.sb.logblocks.0;
+    for bytes in [17u64 << 40, 1 << 50, (1 << 63) - 1, 128 << 20, 4096] {
+        let (size, extent) = enable(&facts, bytes, Some(4096)).safe.unwrap();
+        let safe = enable(&facts, size, Some(extent));
+        let g = safe.geometry.unwrap();
+        assert!(size <= bytes && safe.possible(), "{bytes}: {:?}", safe.reasons);
+        assert!(g.bitmap_blocks + g.summary_blocks <= facts.sb.fdblocks && g.summary_blocks <= u64::from(blocks) / 2);
+        assert!(g.extents < 1 << 32 && !g.extents.is_multiple_of(8 * 4096), "{size}:{extent}");
+        assert_eq!(safe.safe, Some((size, extent)));
+    }
+    // Where there is a section already there is nothing to propose.
+    let volume = common::volume("v5-rt-64k");
+    let facts = Facts::new(&volume, Asked { logical_sector: None, log: LogState::Clean, headers: false });
+    assert_eq!(enable(&facts, 1 << 30, None).safe, None);
+}
+
 #[test]
 fn what_forbids_a_section() {
     let of = |name: &str| {
@@ -140,9 +201,9 @@ fn what_forbids_a_section() {
     ] {
         assert!(forbids(&enable(&base, bytes, Some(extent)), word), "{bytes} {extent}");
     }
-    // More than 2^32 extents: a larger extent is proposed.
-    let huge = enable(&base, 20 << 40, Some(4096));
-    assert_eq!(huge.safe.map(|s| s.1), Some(8192));
+    // More blocks of the bitmap than rbmblocks counts: nothing is said of such a section.
+    let huge = enable(&base, 1 << 62, Some(4096));
+    assert!(forbids(&huge, "counts up to 2^32 - 1") && huge.brought.is_empty());
 }
 
 #[test]
@@ -160,8 +221,25 @@ fn the_command_line() {
     let out = run(&["--enable-rt", "2g:64k", "--json"]);
     let line: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
     assert_eq!((&line["possible"], out.status.code()), (&false.into(), Some(1)));
-    for bad in [["--stream", "5700000"], ["--stream", "0:20"], ["--enable-rt", "x"]] {
-        assert_eq!(run(&bad).status.code(), Some(2), "{bad:?}");
+    for (bad, why) in [
+        (["--stream", "5700000"], "expected BYTES_PER_FRAME:FPS"),
+        (["--stream", "0:20"], "at least 1 byte"),
+        (["--stream", "100:0"], "is no rate"),
+        (["--stream", "1000000000000000000:1"], "expected up to 2147479552"),
+        (["--stream", "9223372036854775808:1"], "expected up to 2147479552"),
+        (["--stream", "2147479552:1000000:1000000"], "more than a file can have"),
+        (["--enable-rt", "x"], "is no number"),
+        (["--enable-rt", "0"], "expected 1 to 2^63 - 1 bytes"),
+        (["--enable-rt", "8e"], "expected 1 to 2^63 - 1 bytes"),
+        (["--enable-rt", "18446744073709551615"], "expected 1 to 2^63 - 1 bytes"),
+        (["--enable-rt", "1g:0"], "expected 1 to 2^63 - 1 bytes"),
+    ] {
+        let out = run(&bad);
+        let text = String::from_utf8(out.stderr).unwrap();
+        assert_eq!(out.status.code(), Some(2), "{bad:?}");
+        assert!(text.contains(why), "{bad:?}: {text}");
     }
+    let out = run(&["--stream", "100:20", "--deadline-ms", "0"]);
+    assert_eq!(out.status.code(), Some(2));
     assert_eq!(run(&["--deadline-ms", "5"]).status.code(), Some(2));
 }

@@ -18,7 +18,7 @@ use xfsinspect::walk::Walk;
 use xfsinspect::walk::btree::{At, Blocks, Root};
 
 /// The rows that a walk decides.
-const ROWS: [&str; 16] = [
+const ROWS: [&str; 18] = [
     "rt-inode-fork-hole",
     "rt-inode-block-outside",
     "rt-file-extent-outside",
@@ -34,6 +34,8 @@ const ROWS: [&str; 16] = [
     "rt-bitmap-end-scan",
     "metadata-block-hole",
     "inode-cluster-bad",
+    "inode-at-mount-invalid",
+    "inode-at-mount-foreign",
     "rt-superblock-bad",
 ];
 

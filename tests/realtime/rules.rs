@@ -3,17 +3,18 @@
 use crate::common;
 use crate::damage::first_block;
 use crate::patch::Image;
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
-use xfsinspect::check::Finding;
-use xfsinspect::check::rt::{Depth, Sink, Unobserved, check, rules};
+use xfsinspect::check::rt::{Depth, Part, Sink, Unobserved, check, rules};
+use xfsinspect::check::{Finding, alone};
 use xfsinspect::format::Structure;
 use xfsinspect::source::{MemorySource, Source};
 use xfsinspect::units::{ByteOffset, Device, Ino, RgNumber};
 use xfsinspect::volume::{Choice, Devices, Volume};
 use xfsinspect::walk::metadir::GroupFile;
-use xfsinspect::walk::{Walk, rt};
+use xfsinspect::walk::{Inode, Walk, rt};
 
 /// Where a finding is expected: device, and the bytes within which it lies.
 type Where = (Device, std::ops::Range<u64>);
@@ -65,6 +66,57 @@ fn failing(name: &str, bad: std::ops::Range<u64>) -> Volume {
     Volume::open(devices, Choice::default()).unwrap()
 }
 
+/// What `rt` finds where inodes of the section are looked at by themselves, too.
+fn verified(volume: &Volume) -> Vec<&'static str> {
+    let walk = Walk::new(volume);
+    let mut found = Vec::new();
+    let mut keep = |finding: Finding| found.push(finding.rule.id);
+    alone::with(&walk, |alone| {
+        let alone = RefCell::new(alone);
+        let verify = |inode: Inode<'_>, part: Part| match part {
+            Part::Fields => alone.borrow().fields(inode),
+            Part::Whole => alone.borrow_mut().whole(inode),
+        };
+        let mut sink = Sink::new(false, &mut keep).verifying(&verify);
+        check(&walk, Depth::Everything, &mut Unobserved, &mut sink);
+    });
+    found
+}
+
+/// Each is refused by kernel 7.2 at mount (inodes of bitmap and summary, of a 1 KiB file system with a classic section),
+/// except the count of blocks, which xfs_repair -n alone complains of.
+#[test]
+fn inodes_of_the_section_by_themselves() {
+    let image = Image::new("v5-rt-64k");
+    let sb = image.volume.superblock().clone();
+    assert_eq!(verified(&image.volume), [""; 0]);
+    let damages: [InodeDamage; 6] = [
+        ("inode-bad-forkoff", |b| b[82] = 255),
+        ("inode-bad-anextents", |b| b[79] = 5),
+        ("inode-bad-flags2", |b| b[127] |= 2),
+        ("inode-bad-cowextsize", |b| b[131] = 7),
+        ("inode-bad-extsize", |b| b[75] = 5),
+        ("inode-nblocks-mismatch", |b| b[71] = 99),
+    ];
+    for ino in [sb.rbmino.0, sb.rsumino.0] {
+        for (id, change) in damages {
+            let found = verified(&image.inode_changed(ino, change));
+            assert!(found.contains(&id), "{id}: {found:?}");
+        }
+    }
+    // A realtime file.
+    let image = Image::new("c63-classic-rt-recorder");
+    assert_eq!(verified(&image.volume), [""; 0]);
+    let found = verified(&image.inode_changed(132, |b| b[90] |= 8));
+    assert_eq!(found, ["inode-bad-extsize"]);
+    assert_eq!(verified(&image.inode_changed(132, |b| b[71] ^= 1)), ["inode-nblocks-mismatch"]);
+    // Groups: the files of each, with their btrees.
+    let image = Image::new("c64-rtgroups-64m");
+    assert_eq!(verified(&image.volume), [""; 0]);
+    let rmap = group_file(&image, 3, GroupFile::Rmap);
+    assert_eq!(verified(&image.inode_changed(rmap, |b| b[71] = 9)), ["inode-nblocks-mismatch"]);
+}
+
 fn inode_range(image: &Image, ino: u64) -> Where {
     let byte = image.volume.geometry().inode_byte(Ino(ino)).unwrap().0;
     (Device::Data, byte..byte + u64::from(image.volume.context().inode_size))
@@ -105,6 +157,14 @@ fn bitmap_and_summary(seen: &mut Seen) {
         let volume = failing("v5-rt-64k", block..block + 4096);
         seen.expect(&volume, &format!("{name}-unreadable"), (Device::Data, block..block + 4096));
     }
+    // Without groups the section is group 0 to kernel 6.13 and later, whose files are of project 0 and linked: 7.2 refuses
+    // both mounts ("metadata inode 0x81 type 5 is corrupt", "Structure needs cleaning"), 6.1 mounts.
+    for ino in [sb.rbmino.0, sb.rsumino.0] {
+        let volume = image.inode_changed(ino, |b| b[21] = 1);
+        seen.expect(&volume, "rtgroup-file-number", inode_range(&image, ino));
+    }
+    let volume = image.inode_changed(sb.rbmino.0, |b| put(b, 16, &0u32.to_be_bytes()));
+    seen.expect(&volume, "rtbitmap-inode-bad", inode_range(&image, sb.rbmino.0));
     let volume = image.inode_changed(sb.rbmino.0, |b| b[91] &= !4);
     seen.expect(&volume, "rtbitmap-no-sequence", inode_range(&image, sb.rbmino.0));
     let volume = image.inode_changed(sb.rbmino.0, |b| put(b, 24, &0u64.to_be_bytes()));

@@ -1,9 +1,10 @@
 //! Inodes that have to do with the realtime section: flags, hints, and the extents of realtime files, each by itself.
 
-use super::{Section, Sink, rules};
+use super::{Part, Section, Sink, rules};
 use crate::check::finding::Object;
 use crate::error::{Error, Place};
 use crate::format::bmbt::Extent;
+use crate::format::checksum::CrcState;
 use crate::format::dinode::{Fork, flags, flags2};
 use crate::format::dinode_view::Kind;
 use crate::walk::rt::files::{Visitor, is_realtime_file, window};
@@ -48,13 +49,18 @@ pub struct Look<'l, 's, 'a> {
     here: u64,
     /// Is the inode at hand known to be damaged?
     damaged: bool,
+    /// Findings before the inode at hand.
+    raised: u64,
 }
+
+/// Extents of a file whose map is looked at by itself: 24 MiB.
+const MOST_WHOLE: u64 = 1 << 20;
 
 impl<'l, 's, 'a> Look<'l, 's, 'a> {
     /// Nothing seen yet.
     pub fn new(walk: &'a Walk<'a>, section: Option<&'l Section<'a>>, sink: &'l mut Sink<'s>) -> Self {
         let totals = Totals { complete: true, ..Totals::default() };
-        Self { walk, section, sink, totals, before: None, here: 0, damaged: false }
+        Self { walk, section, sink, totals, before: None, here: 0, damaged: false, raised: 0 }
     }
 
     fn extent_blocks(&self) -> u64 {
@@ -170,6 +176,7 @@ impl Visitor for Look<'_, '_, '_> {
             // It may own realtime blocks, whatever it says it is; directories cannot.
             self.totals.complete &= inode.kind() == Kind::Directory;
         } else {
+            self.raised = self.sink.raised();
             self.flag_rules(inode);
         }
         (self.before, self.here) = (None, 0);
@@ -198,6 +205,12 @@ impl Visitor for Look<'_, '_, '_> {
     }
 
     fn end(&mut self, inode: Inode<'_>) {
+        // What is wrong with a file by itself is most often what was said already.
+        let sound = !matches!(inode.crc(), CrcState::Bad { .. });
+        if !self.damaged && sound && self.sink.raised() == self.raised {
+            let part = if inode.extents(Fork::Data) > MOST_WHOLE { Part::Fields } else { Part::Whole };
+            self.sink.verify(inode, part);
+        }
         if self.totals.most_extents.is_none_or(|(_, most)| self.here > most) && self.here > 0 {
             self.totals.most_extents = Some((inode.ino.0, self.here));
         }

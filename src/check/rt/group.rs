@@ -1,6 +1,6 @@
 //! One group: its bitmap and summary, their inodes and blocks, and one against the other.
 
-use super::{Observer, Order, Section, Sink, rules};
+use super::{Observer, Order, Part, Section, Sink, rules};
 use crate::check::RuleInfo;
 use crate::error::Place;
 use crate::format::checksum::{self, CrcState};
@@ -173,6 +173,9 @@ fn inode_rules(section: &Section<'_>, group: &Group, kind: &FileKind, block: &In
     if let CrcState::Bad { computed } = inode.crc() {
         sink.raise(kind.inode, place.field("crc"), "checksum does not match", crate::format::Crc(computed));
     }
+    if inode.nlink() == 0 {
+        sink.raise(kind.inode, place.field("core.nlink"), "no links", "1 link");
+    }
     let format = inode.format(Fork::Data);
     if inode.kind() != Kind::Regular || !matches!(format, fork_format::EXTENTS | fork_format::BTREE) {
         let found = format!("{}, format {format}", inode.kind().name());
@@ -187,14 +190,13 @@ fn inode_rules(section: &Section<'_>, group: &Group, kind: &FileKind, block: &In
     if bitmap && section.rt.groups.is_none() && !sequence {
         sink.raise(rules::BITMAP_SEQUENCE, place.field("core.newrtbm"), 0, 1);
     }
-    if section.rt.groups.is_some() {
-        if inode.metatype() != Some(kind.metatype) {
-            let found = inode.metatype().map_or("no metadata file".to_owned(), |n| n.to_string());
-            sink.raise(rules::GROUP_TYPE, place.field("core.metatype"), found, kind.metatype);
-        }
-        if inode.projid() != group.number.0 {
-            sink.raise(rules::GROUP_NUMBER, place.field("core.projid"), inode.projid(), group.number);
-        }
+    if section.rt.groups.is_some() && inode.metatype() != Some(kind.metatype) {
+        let found = inode.metatype().map_or("no metadata file".to_owned(), |n| n.to_string());
+        sink.raise(rules::GROUP_TYPE, place.field("core.metatype"), found, kind.metatype);
+    }
+    // Without groups, too: the section is group 0 to `xfs_rtginode_load`.
+    if inode.projid() != group.number.0 {
+        sink.raise(rules::GROUP_NUMBER, place.field("core.projid"), inode.projid(), group.number);
     }
     let sizes = &section.sizes;
     let blocks = if bitmap { sizes.bitmap_blocks } else { sizes.summary_blocks };
@@ -408,6 +410,21 @@ pub fn check(section: &Section<'_>, group: &Group, observer: &mut dyn Observer, 
     }
     super::btrees::describe(section, group, &mut report, sink);
     report
+}
+
+/// The files of a group, each by itself.
+pub fn verify(section: &Section<'_>, group: &Group, sink: &mut Sink<'_>) {
+    let files = [
+        (GroupFile::Bitmap, section.has_bitmap()),
+        (GroupFile::Summary, section.has_bitmap()),
+        (GroupFile::Rmap, section.has_rmap()),
+        (GroupFile::Refcount, section.has_reflink()),
+    ];
+    for (file, _) in files.into_iter().filter(|(_, wanted)| *wanted) {
+        if let Ok(block) = rt::inode(section.walk, group.number, file, &mut |_| {}) {
+            sink.verify(block.inode(), Part::Whole);
+        }
+    }
 }
 
 fn bitmaps(

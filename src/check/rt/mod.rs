@@ -23,9 +23,9 @@ use crate::format::rtbitmap::ByteOrder;
 use crate::geometry::Realtime;
 use crate::units::{Device, Ino, RgNumber};
 use crate::volume::Origin;
-use crate::walk::Walk;
 use crate::walk::metadir;
 use crate::walk::rt::{self, Sizes};
+use crate::walk::{Inode, Walk};
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
@@ -37,6 +37,15 @@ pub use crate::walk::rt::summary::{Cell, Histogram, Told};
 /// Findings of one rule that are handed on; the rest is counted.
 const KEPT_PER_RULE: u64 = 200;
 
+/// How much of an inode is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Its fields.
+    Fields,
+    /// Its fields and maps, and what metadata files must be.
+    Whole,
+}
+
 /// Where findings go.
 pub struct Sink<'s> {
     out: &'s mut dyn FnMut(Finding),
@@ -46,7 +55,10 @@ pub struct Sink<'s> {
     damaged: &'s dyn Fn(Ino) -> bool,
     /// Told the log sequence numbers that are met, and where.
     lsn: &'s dyn Fn(u64, &dyn Fn() -> Place),
+    /// What is wrong with an inode by itself, where nobody else says so.
+    verify: &'s dyn Fn(Inode<'_>, Part) -> Vec<Finding>,
     by_rule: BTreeMap<&'static str, u64>,
+    raised: u64,
     /// Does the log hold changes that were not made yet?
     dirty: bool,
     /// Disagreements that recovery of the log may explain, and which are no findings therefore.
@@ -61,7 +73,9 @@ impl<'s> Sink<'s> {
             object: Object::FileSystem,
             damaged: &|_| false,
             lsn: &|_, _| {},
+            verify: &|_, _| Vec::new(),
             by_rule: BTreeMap::new(),
+            raised: 0,
             dirty,
             explained: 0,
         }
@@ -78,6 +92,12 @@ impl<'s> Sink<'s> {
     #[must_use]
     pub fn with_lsns(self, lsn: &'s dyn Fn(u64, &dyn Fn() -> Place)) -> Self {
         Self { lsn, ..self }
+    }
+
+    /// The same, and what `verify` says of the inodes of the section is handed on.
+    #[must_use]
+    pub fn verifying(self, verify: &'s dyn Fn(Inode<'_>, Part) -> Vec<Finding>) -> Self {
+        Self { verify, ..self }
     }
 
     /// A log sequence number was met.
@@ -97,15 +117,35 @@ impl<'s> Sink<'s> {
 
     /// Raises a rule.
     pub fn raise(&mut self, rule: &'static RuleInfo, place: Place, found: impl Display, expected: impl Display) {
-        if self.dirty && rule.class == Class::XCorrupt {
-            self.explained = self.explained.saturating_add(1);
-            return;
-        }
-        let count = self.by_rule.entry(rule.id).or_insert(0);
-        *count = count.saturating_add(1);
-        if *count <= KEPT_PER_RULE {
+        if self.counts(rule) {
             let place = if place.field.is_none() { place.field(rule.field) } else { place };
             (self.out)(Finding::new(rule, place, found, expected).about(self.object));
+        }
+    }
+
+    /// Counts a finding: is it handed on?
+    fn counts(&mut self, rule: &'static RuleInfo) -> bool {
+        if self.dirty && rule.class == Class::XCorrupt {
+            self.explained = self.explained.saturating_add(1);
+            return false;
+        }
+        self.raised = self.raised.saturating_add(1);
+        let count = self.by_rule.entry(rule.id).or_insert(0);
+        *count = count.saturating_add(1);
+        *count <= KEPT_PER_RULE
+    }
+
+    /// Findings so far.
+    pub fn raised(&self) -> u64 {
+        self.raised
+    }
+
+    /// Hands on what is wrong with an inode by itself.
+    pub fn verify(&mut self, inode: Inode<'_>, part: Part) {
+        for finding in (self.verify)(inode, part) {
+            if self.counts(finding.rule) {
+                (self.out)(finding);
+            }
         }
     }
 
@@ -320,7 +360,12 @@ pub fn check(walk: &Walk<'_>, depth: Depth, observer: &mut dyn Observer, sink: &
     let mut absent = 0u32;
     for group in section.groups() {
         sink.about(Object::Realtime(group.number));
+        let before = sink.raised();
         let report = group::check(&section, &group, observer, sink);
+        // What is wrong with a file by itself is most often what was said already.
+        if depth == Depth::Everything && sink.raised() == before {
+            group::verify(&section, &group, sink);
+        }
         totals.add(&report);
         observer.group(&report);
         absent = if report.is_absent() { absent.saturating_add(1) } else { 0 };

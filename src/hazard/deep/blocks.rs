@@ -2,19 +2,20 @@
 //! inodes without which nothing mounts.
 
 use super::{Met, Reader, arithmetic};
-use crate::check::Finding;
 use crate::check::rt::{Section, Sink, devices};
+use crate::check::{Finding, alone};
 use crate::error::{Error, Place};
 use crate::format::Structure;
 use crate::format::attr_remote;
 use crate::format::checksum::CrcState;
 use crate::format::dinode::{Fork, fork_format, metatype, mode};
+use crate::format::dinode_view::Kind;
 use crate::format::symlink::{MAX_LENGTH, SymlinkHeader};
 use crate::units::{ByteOffset, Device, FileBlock, Ino};
 use crate::walk::attributes::{self, VALUE_MAX};
 use crate::walk::extents::ForkMap;
 use crate::walk::metadir::{self, GroupFile};
-use crate::walk::{Inode, InodeBlock, rt};
+use crate::walk::{Inode, InodeBlock, Walk, rt};
 use std::ops::ControlFlow;
 
 /// Realtime groups without a single file after which no more are looked for: the count of groups is what is wrong.
@@ -93,7 +94,8 @@ impl Reader<'_> {
         let mut wanted = vec![(sb.rootino, "root directory", true)];
         if walk.context().features.has_metadir() {
             wanted.push((sb.metadirino, "metadata directory", true));
-        } else if self.section.is_some() {
+        } else {
+            // Without a section, too: it is a group of no extents.
             wanted.extend([(sb.rbmino, "realtime bitmap", false), (sb.rsumino, "realtime summary", false)]);
         }
         for (ino, name, directory) in wanted {
@@ -161,9 +163,15 @@ impl Reader<'_> {
         } else {
             wanted.fault(inode)
         };
+        let place = || Place { structure: format!("{name}, inode {}", inode.ino), ..block.place().clone() };
         if let Some((field, text)) = wrong {
-            let place = Place { structure: format!("{name}, inode {}", inode.ino), ..block.place().clone() };
-            self.deep.mount_inode.at(|| place.field(field), || text);
+            self.deep.mount_inode.at(|| place().field(field), || text);
+        } else if let Some(fault) = invalid(self.walk, inode) {
+            let Finding { rule, found, expected, .. } = fault;
+            let text = || format!("{}: {} is {found}, expected {expected}", rule.summary, rule.field);
+            self.deep.mount_inode_invalid.at(|| place().field(rule.field), text);
+        } else if let Some((field, text)) = wanted.foreign(inode) {
+            self.deep.mount_inode_foreign.at(|| place().field(field), || text);
         }
     }
 
@@ -182,6 +190,12 @@ impl Reader<'_> {
     }
 }
 
+/// Fields that the kernel's verifier refuses (`xfs_dinode_verify`).
+fn invalid(walk: &Walk<'_>, inode: Inode<'_>) -> Option<Finding> {
+    let findings = alone::with(walk, |alone| alone.fields(inode));
+    findings.into_iter().find(|finding| finding.rule.source.starts_with("xfs_inode_buf.c:"))
+}
+
 /// What a mount wants an inode to be.
 #[derive(Clone, Copy)]
 enum Wanted {
@@ -196,6 +210,21 @@ enum Wanted {
 }
 
 impl Wanted {
+    /// What only kernels that know the metadata directory look at (`xfs_trans_metafile_iget`, `xfs_rtginode_load`).
+    fn foreign(self, inode: Inode<'_>) -> Option<(&'static str, String)> {
+        match self {
+            Self::Directory => None,
+            _ if inode.nlink() == 0 => Some(("core.nlink", "no links, expected 1".to_owned())),
+            _ if inode.kind() != Kind::Regular => {
+                Some(("core.mode", format!("a {}, expected a regular file", inode.kind().name())))
+            }
+            Self::Map if inode.projid() != 0 => {
+                Some(("core.projid", format!("projid is {}, expected 0", inode.projid())))
+            }
+            _ => None,
+        }
+    }
+
     /// The field that is wrong, and what it says.
     fn fault(self, inode: Inode<'_>) -> Option<(&'static str, String)> {
         let format = inode.format(Fork::Data);

@@ -3,6 +3,7 @@
 use super::{Reader, arithmetic, blocks};
 use crate::check::rt::Section;
 use crate::error::Place;
+use crate::format::bmbt::Extent;
 use crate::format::dinode::flags;
 use crate::walk::InodeBlock;
 use crate::walk::metadir::GroupFile;
@@ -64,6 +65,7 @@ impl Reader<'_> {
         }
         for extent in meta.extents() {
             self.extent_within_ags(extent, &named, |deep| &mut deep.rt_outside);
+            self.extent_off_headers(extent, &named);
         }
         if classic && file == GroupFile::Bitmap {
             self.tail(section, group, &meta);
@@ -91,6 +93,22 @@ impl Reader<'_> {
                 format!("{count} of {blocks} blocks from block {first} on have {what}{lookup}")
             };
             self.deep.rt_hole.at(|| named().field("u3.bmx"), text);
+        }
+    }
+
+    /// Blocks of the headers of an AG are nobody's (`xfs_verify_fsbext`).
+    fn extent_off_headers(&mut self, extent: &Extent, place: &dyn Fn() -> Place) {
+        let Some((ag, first)) = self.walk.geometry().split(extent.startblock) else { return };
+        let context = self.walk.context();
+        let headers = context.sector_size.saturating_mul(4).div_ceil(context.block_size.max(1));
+        if first.0 < headers {
+            let Extent { startoff, startblock, blockcount, .. } = extent;
+            let text = || {
+                format!(
+                    "extent [{startoff},{startblock},{blockcount}] begins in block {first} of AG {ag}: its headers, blocks below {headers}"
+                )
+            };
+            self.deep.mount_inode_invalid.at(|| place().field("bmx.startblock"), text);
         }
     }
 
