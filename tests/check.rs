@@ -233,9 +233,7 @@ fn single_fields_are_found() {
             assert!(places.iter().any(|path| path.starts_with(place)), "{line}: {places:?}");
             assert!(report.summary.findings <= 25, "{line}: {} findings", report.summary.findings);
             if let Some(all) = case["all"].as_array() {
-                let says = |f: &Finding| {
-                    format!("{}: {}, {} -> {}", f.rule.id, f.path(), f.found, f.expected)
-                };
+                let says = |f: &Finding| format!("{}: {}, {} -> {}", f.rule.id, f.path(), f.found, f.expected);
                 let said: Vec<String> = report.findings.iter().map(says).collect();
                 assert_eq!(&said, all, "{line}");
             }
