@@ -12,7 +12,7 @@ use super::rt_shared::RtShared;
 use crate::error::{Error, Place};
 use crate::format::Context;
 use crate::geometry::Geometry;
-use crate::units::{AgNumber, ByteOffset, FsBlock, Ino};
+use crate::units::{AgNumber, ByteOffset, Device, FsBlock, Ino};
 use crate::volume::Volume;
 use crate::walk::Walk;
 use crate::walk::log::{Changes, Recovery, Unknown};
@@ -103,6 +103,11 @@ pub struct LogFacts {
 }
 
 impl LogFacts {
+    /// Is the primary superblock one of the changes that wait?
+    pub fn superblock_waits(&self) -> bool {
+        self.changes.as_ref().is_some_and(|changes| changes.touch(Device::Data, ByteOffset(0), 512))
+    }
+
     /// With a dirty log: is this damage nonetheless? The kernel tests a block before it writes it, so that what fails its
     /// own test was damaged on disk, and stays so where no item in the log names it. What two structures say of each other
     /// tells nothing: one may be as it was long before the oldest item, if the log has it anew.
@@ -356,7 +361,7 @@ impl<'a> Ctx<'a> {
         }
         let mut collected = lock(&self.collected);
         if self.log.dirty == Some(true)
-            && super::run::recovery_may_explain(rule)
+            && super::run::recovery_may_explain(rule, self.log.superblock_waits())
             && !self.log.stands(self.geometry(), &finding)
         {
             collected.explained = collected.explained.saturating_add(1);

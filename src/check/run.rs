@@ -80,10 +80,14 @@ const PIECE: usize = 256;
 
 /// Checks a whole file system.
 pub fn check(volume: &Volume, options: &Options, hooks: Hooks<'_>) -> Report {
-    let better = copies::better_volume(volume);
+    let (mut journal, mut log) = journal::facts(volume);
+    // A superblock that waits in the log may be behind its copies: grown, then crashed.
+    let better = if log.superblock_waits() { None } else { copies::better_volume(volume) };
+    if let Some(better) = &better {
+        (journal, log) = journal::facts(better);
+    }
     let volume = better.as_ref().unwrap_or(volume);
     let walk = Walk::new(volume);
-    let (journal, log) = journal::facts(volume);
     let ctx = Ctx::new(&walk, options, log, hooks);
     journal::check(&ctx, &journal);
     let primary = copies::primary(volume);
@@ -256,12 +260,14 @@ const STANDING: &[&str] = &[
     "agfl-bad-seqno",
 ];
 
-/// May recovery of a dirty log put right what this rule says?
-pub(super) fn recovery_may_explain(rule: &RuleInfo) -> bool {
+/// May recovery of a dirty log put right what this rule says? `sb_waits`: the superblock is one of the changes.
+pub(super) fn recovery_may_explain(rule: &RuleInfo, sb_waits: bool) -> bool {
     let judged =
         matches!(rule.class, Class::Corrupt | Class::XCorrupt | Class::XFailed | Class::Preen | Class::Warning);
     let counters = counters::RAISED.iter().any(|counter| counter.id == rule.id);
-    let stands = STANDING.contains(&rule.id) || rule.structure == "log" || rule.structure == "sb" && !counters;
+    let of_copies = sb_waits && rule.class == Class::XCorrupt;
+    let stands =
+        STANDING.contains(&rule.id) || rule.structure == "log" || rule.structure == "sb" && !counters && !of_copies;
     judged && !stands
 }
 

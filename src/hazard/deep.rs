@@ -5,6 +5,7 @@
 //! why a condition that was not met is open.
 
 mod blocks;
+mod journal;
 mod maps;
 
 use super::facts::{Facts, Fault};
@@ -83,6 +84,10 @@ pub struct Deep {
     pub shared_flag: Met,
     /// RT-27: extent of a realtime file that does not fit the realtime extents.
     pub unaligned: Met,
+    /// P8: a change that waits in the log, of a block outside the AGs.
+    pub log_outside: Met,
+    /// Why not all of the log was looked at.
+    pub log_unread: Option<String>,
     /// Why not everything was looked at.
     pub unread: Option<String>,
 }
@@ -91,10 +96,16 @@ impl Facts {
     /// The answer of a condition on inodes, extents and btrees; `why` is said where they were not looked at.
     pub(super) fn deep(&self, why: &str, which: impl FnOnce(&Deep) -> &Met) -> Answer {
         let Some(deep) = &self.deep else { return Answer::Unknown(why.to_owned()) };
-        let met = which(deep);
-        match (&met.first, &deep.unread) {
+        which(deep).answer(deep.unread.as_deref())
+    }
+}
+
+impl Met {
+    /// The answer; `unread` says why not everything was looked at.
+    pub(super) fn answer(&self, unread: Option<&str>) -> Answer {
+        match (&self.first, unread) {
             (Some(fault), _) => {
-                let more = match met.count.saturating_sub(1) {
+                let more = match self.count.saturating_sub(1) {
                     0 => String::new(),
                     n => format!(" (and {n} more)"),
                 };
@@ -143,6 +154,7 @@ impl Deep {
         let sb = volume.superblock();
         let quota = [sb.uquotino.0, sb.gquotino.0, sb.pquotino.0];
         let mut reader = Reader { volume, walk: &walk, section: Section::new(&walk), deep: Self::default(), quota };
+        reader.journal();
         reader.mount_inodes();
         reader.realtime_superblock();
         reader.realtime_inodes();

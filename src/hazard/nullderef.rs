@@ -34,6 +34,15 @@ pub fn lookup(fsb: u64, agblklog: u8, agblocks: u32, agcount: u32) -> Option<Loo
     Some(Lookup { agno, agbno, agno_effective, oops: agno_effective >= agcount })
 }
 
+/// Does recovery of the log look up blocks outside the AGs?
+fn waiting(f: &Facts) -> Answer {
+    match (f.log, &f.deep) {
+        (super::LogState::Clean, _) => Answer::No,
+        (_, None) => Answer::Unknown("not looked at yet: what waits in the log decides".into()),
+        (_, Some(deep)) => deep.log_outside.answer(deep.log_unread.as_deref()),
+    }
+}
+
 /// `HOLESTARTBLOCK`, what 3.2 and later take for a hole.
 const HOLE: u64 = u64::MAX - 1;
 /// `NULLFSBLOCK`, what 3.1 and earlier take for a hole.
@@ -297,21 +306,19 @@ pub(super) const ROWS: &[Row] = &[
         refs: "P8, G-24",
         about: About::Kernel,
         title: "the log holds changes of blocks beyond the data section (grown, then crashed)",
-        test: |f| match f.log {
-            super::LogState::Clean => Answer::No,
-            _ => Answer::Unknown("not looked at yet: the items of the journal decide".into()),
-        },
+        test: waiting,
         effects: &[
             danger(v26(37), v(3, 8), "null pointer oops during log recovery at mount").fixed(&[since(3, 7, 6)]).modes(Modes::RECOVERING),
             effect(ALWAYS, v(6, 12), Severity::Refuse, Modes::RECOVERING, "log recovery fails, the mount is refused; norecovery works"),
         ],
         explanation: "growfs raises agcount in the log before the superblock on disk says so. After a crash recovery looks up blocks of \
             AGs that the superblock does not know yet; since 6.12 it takes the new geometry as soon as it has replayed it. The \
-            fix is in 6.12, and in later stable releases of 6.6, number unknown (not in 6.6.63).",
+            fix is in 6.12, and in later stable releases of 6.6, number unknown (not in 6.6.63). Seen on 6.1: the first mount fails, \
+            but has written the superblock, so that the next one recovers the log.",
         advice: "Mount with 6.12 or later to recover the log.",
-        source: "6a18765b54e2 (6.12; absent in 6.10.0, 6.6.63, 6.1.192); xfs_log_recover.c:xlog_recover_do_primary_sb_buffer",
+        source: "6a18765b54e2 (6.12; absent in 6.10.0, 6.6.63, 6.1.192); xfs_log_recover.c:xlog_recover_do_primary_sb_buffer; run on 6.1 and 7.2",
         confidence: Confidence::Confirmed,
-        fire: "xfs_growfs, then cut the power before the log is written back",
+        fire: "testimages/recipes/grown.py: grow, then stop with everything in the log",
     },
 ];
 

@@ -94,8 +94,8 @@ pub const NOT_COVERED: &[(&str, &str, &str)] = &[
     ),
     (
         "xfs_log_recover.c, xfs_*_item_recover.c",
-        "the contents of the items that wait in a dirty log",
-        "`log` shows them; check says which records recovery cannot take",
+        "the contents of the items that wait in a dirty log, and intents",
+        "which places they name is read, and what recovery cannot take is said; what would stand there is not",
     ),
     (
         "repair/attr_repair.c:valuecheck",

@@ -9,16 +9,20 @@ use crate::patch::Image;
 use cases::make;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use xfsinspect::check::context::Hooks;
+use xfsinspect::check::{Options, Verdict, check};
 use xfsinspect::format::bnobt;
 use xfsinspect::format::btree_block::Shape;
 use xfsinspect::hazard::{Answer, Asked, Deep, Evaluation, Facts, Kernel, LogState, Severity, arithmetic};
+use xfsinspect::source::FileSource;
 use xfsinspect::units::Device;
-use xfsinspect::volume::Volume;
+use xfsinspect::volume::{Choice, Devices, Volume};
 use xfsinspect::walk::Walk;
 use xfsinspect::walk::btree::{At, Blocks, Root};
+use xfsinspect::walk::log;
 
 /// The rows that a walk decides.
-const ROWS: [&str; 18] = [
+const ROWS: [&str; 19] = [
     "rt-inode-fork-hole",
     "rt-inode-block-outside",
     "rt-file-extent-outside",
@@ -37,13 +41,15 @@ const ROWS: [&str; 18] = [
     "inode-at-mount-invalid",
     "inode-at-mount-foreign",
     "rt-superblock-bad",
+    "dirty-log-beyond-eofs",
 ];
 
 /// Rows that have tests of their own.
 const ELSEWHERE: [&str; 2] = ["rt-bitmap-end-scan", "rt-superblock-bad"];
 
 fn facts(volume: &Volume) -> Facts {
-    let mut facts = Facts::new(volume, Asked { logical_sector: Some(512), log: LogState::Clean, headers: true });
+    let log = if log::state(volume).is_dirty() == Some(false) { LogState::Clean } else { LogState::Dirty };
+    let mut facts = Facts::new(volume, Asked { logical_sector: Some(512), log, headers: true });
     facts.deep = Some(Deep::read(volume));
     facts
 }
@@ -101,6 +107,9 @@ fn every_predicate_fires_on_its_image_and_on_no_other() {
         if ["metadata-block-outside", "btree-pointer-outside", "rt-inode-block-outside"].contains(&id.as_str()) {
             assert!(text.contains("oops on 2.6.37 to 3.7"), "{id} {name}: {text}");
         }
+        if id == "dirty-log-beyond-eofs" {
+            assert!(text.contains("/ 8192 = AG 3: no such AG, there are 3"), "{name}: {text}");
+        }
         if id == "metadata-block-hole" {
             // AGs of a power of two: the hole is looked up in an AG that does not exist.
             assert!(text.contains("looked up as -2") && text.contains("AG 4294967295"), "{name}: {text}");
@@ -109,6 +118,27 @@ fn every_predicate_fires_on_its_image_and_on_no_other() {
     }
     let missing: Vec<_> = ROWS.iter().filter(|id| !seen.contains(**id) && !ELSEWHERE.contains(id)).collect();
     assert!(missing.is_empty(), "no image for {missing:?}");
+}
+
+/// Linux 6.18 grew this file system from 4 to 8 AGs, made directories in them, and was stopped with all of it in the log.
+/// By xfs_logprint -t sector 524289 (AG 4) waits there; the superblock on disk has 4 AGs, its copies 8.
+#[test]
+fn grown_then_crashed() {
+    let packed = common::images().join("rt/grown-then-crashed.img.zst");
+    let path = common::unpacked(&packed, "grown-then-crashed");
+    let data = Arc::new(FileSource::open(&path).unwrap());
+    let volume = Volume::open(Devices::data_only(data), Choice::default()).unwrap();
+    let found = fired(&volume);
+    assert_eq!(found.keys().collect::<Vec<_>>(), [&"dirty-log-beyond-eofs"]);
+    let text = &found["dirty-log-beyond-eofs"];
+    assert!(
+        text.contains("at sector 524289: sector >> 3 = block 65536, / 16384 = AG 4: no such AG, there are 4"),
+        "{text}"
+    );
+    // No damage: recovery writes the superblock that the copies have already.
+    let cancel = std::sync::atomic::AtomicBool::new(false);
+    let report = check(&volume, &Options::default(), Hooks { progress: &|_| {}, cancel: &cancel });
+    assert_eq!(report.summary.verdict, Verdict::DirtyLog, "{:?}", report.findings);
 }
 
 /// The commands of the list, run by xfs_db, change what the list says.
