@@ -65,7 +65,8 @@ pub fn summary(report: &Report, bytes: u64) -> String {
         let _ = writeln!(out, "    {folded} more of the same kinds, folded above");
     }
     if *explained > 0 {
-        let _ = writeln!(out, "    {explained} observations left out, which recovery of the log may explain");
+        let s = if *explained == 1 { "" } else { "s" };
+        let _ = writeln!(out, "    {explained} observation{s} left out, which recovery of the log may explain");
     }
     for what in unjudged {
         let _ = writeln!(out, "    not judged: {what}");
