@@ -264,7 +264,9 @@ fn report_lost(ctx: &Ctx<'_>, group: &Group, lost: &[(u64, u64)], known: bool) {
         1 => String::new(),
         n => format!(", {sum} blocks in {n} ranges of this AG in all"),
     };
-    ctx.raise(LOST, &blocks(ctx, group.ag, start, end), format_args!("nobody{more}"), "an owner, or free space");
+    let spot = blocks(ctx, group.ag, start, end);
+    let cause = ctx.who_lacks(sum).map_or(spot.object, Object::Inode);
+    ctx.raise_of(LOST, &spot, cause, format_args!("nobody{more}"), "an owner, or free space");
 }
 
 fn report_shares(ctx: &Ctx<'_>, group: &Group, shares: &[Share], contested: &mut HashSet<Owner>) {
