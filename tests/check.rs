@@ -256,6 +256,77 @@ fn single_fields_are_found() {
     assert!(looked >= 100 && placed >= 40, "only {looked} cases, {placed} of them placed");
 }
 
+/// Bytes to write, and where.
+type Patches = Vec<(u64, Vec<u8>)>;
+
+/// The cases of tests/damage/pile.jsonl, with their patches.
+fn piles() -> Vec<(Value, Patches)> {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/damage/pile.jsonl");
+    let text = std::fs::read_to_string(path).unwrap();
+    let patch = |patch: &Value| (patch["offset"].as_u64().unwrap(), hex(patch["hex"].as_str().unwrap()));
+    let patches = |case: &Value| case["patch"].as_array().unwrap().iter().map(patch).collect();
+    let cases = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    cases.map(|case| (case.clone(), patches(&case))).collect()
+}
+
+/// What follows from a damage is told with it, and not counted.
+#[test]
+fn what_follows_is_folded() {
+    for (case, patches) in piles() {
+        let followed: Vec<(&str, u64)> = match (case["structure"].as_str().unwrap(), case["field"].as_str().unwrap()) {
+            ("inode.dir-extents", "u3.bmx[0].blockcount") => {
+                vec![("space-block-owned-twice", 1), ("dir-missing-block", 77), ("dir-bad-size", 1)]
+            }
+            ("refcntbt.leaf-root", _) => vec![("inode-shared-without-flag", 6)],
+            ("inode.root", _) => vec![("dir-disconnected", 1), ("parent-without-entry", 1)],
+            _ => continue,
+        };
+        let mut devices = common::devices(case["image"].as_str().unwrap());
+        devices.data = Overlay::new(devices.data, patches);
+        let report = run_with(devices, &Options { threads: 1, ..Options::default() });
+        let cause = report.findings.iter().find(|f| f.rule.id == case["id"].as_str().unwrap()).unwrap();
+        let told: Vec<(&str, u64)> = cause.followed.iter().map(|one| (one.rule.id, one.count)).collect();
+        assert_eq!(told, followed, "{case}");
+        let counted: u64 = report.summary.by_rule.values().sum();
+        assert_eq!(
+            (counted, report.summary.folded >= followed.len() as u64),
+            (report.summary.findings, true),
+            "{case}"
+        );
+        assert!(followed.iter().all(|(id, _)| !report.summary.by_rule.contains_key(id)), "{case}");
+    }
+}
+
+/// Two damages of one image: neither hides the other.
+#[test]
+fn two_damages_are_both_named() {
+    let piles = piles();
+    let mut looked = 0;
+    for (i, (one, patches)) in piles.iter().enumerate() {
+        for (other, more) in &piles[i + 1..] {
+            let rt = |case: &Value| case["device"].as_str() == Some("rt");
+            // Inodes of a record that is lost are not found.
+            let inobt = |case: &Value| case["structure"].as_str().unwrap().starts_with("inobt");
+            if one["image"] != other["image"] || rt(one) || rt(other) || inobt(one) || inobt(other) {
+                continue;
+            }
+            let mut devices = common::devices(one["image"].as_str().unwrap());
+            devices.data = Overlay::new(devices.data, patches.iter().chain(more).cloned());
+            let report = run(devices);
+            for case in [one, other] {
+                let all = case["all"].as_array().unwrap().iter().map(|said| said.as_str().unwrap());
+                let id = case["id"].as_str().unwrap();
+                let cause = all.into_iter().find(|said| said.starts_with(id)).unwrap();
+                let place = cause.split(", ").next().unwrap();
+                let said = |f: &Finding| format!("{}: {}", f.rule.id, f.path());
+                assert!(report.findings.iter().any(|f| said(f) == place), "{place}: {:#?}", report.findings);
+            }
+            looked += 1;
+        }
+    }
+    assert!(looked >= 10, "only {looked} pairs");
+}
+
 /// A device with a range that cannot be read.
 struct Failing {
     inner: Arc<dyn Source>,

@@ -240,6 +240,8 @@ pub fn scan(ctx: &Ctx<'_>, tree: &Tree<'_>, owners: &mut Local<'_>, leaf: LeafFn
         narrow_root: None,
         pointed: None,
         short: None,
+        above: Vec::new(),
+        held: Vec::new(),
     };
     let mut batch = Batch::default();
     let Some((mut level, mut children)) = scan.root() else {
@@ -248,11 +250,13 @@ pub fn scan(ctx: &Ctx<'_>, tree: &Tree<'_>, owners: &mut Local<'_>, leaf: LeafFn
     };
     loop {
         scan.level(level, &children, &mut batch, owners, leaf);
+        scan.raise_above();
         children = std::mem::take(&mut scan.next);
         let Some(below) = level.checked_sub(1) else { return scan.result };
         level = below;
         if children.is_empty() || ctx.is_cancelled() {
             scan.result.complete = false;
+            scan.raise_above();
             return scan.result;
         }
     }
@@ -271,6 +275,20 @@ struct Scan<'c> {
     short: Option<FsBlock>,
     /// The node about whose pointers something was said last.
     pointed: Option<Option<FsBlock>>,
+    /// Keys that are not those of a node of the level above, until its children tell whether the node is what is wrong.
+    above: Vec<Held>,
+    /// The same of this level.
+    held: Vec<Held>,
+}
+
+/// A key that is not that of a node.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    rule: &'static super::RuleInfo,
+    node: FsBlock,
+    parent: Option<(FsBlock, u16)>,
+    found: Key,
+    right: Key,
 }
 
 impl Scan<'_> {
@@ -283,6 +301,16 @@ impl Scan<'_> {
     ) {
         self.result.sound = false;
         self.ctx.raise(rule, spot, found, expected);
+    }
+
+    /// Reports the keys that were kept back, and goes on to the next level.
+    fn raise_above(&mut self) {
+        let kind = self.tree.shape.kind;
+        let held = std::mem::take(&mut self.held);
+        for Held { rule, parent, found, right, .. } in std::mem::replace(&mut self.above, held) {
+            let spot = self.tree.parent_spot(self.ctx, parent);
+            self.raise(rule, &spot, key_text(kind, found), key_text(kind, right));
+        }
     }
 
     fn child(&self, pointer: u64, keys: Option<(Key, Option<Key>)>, parent: Option<(FsBlock, u16)>) -> Child {
@@ -575,11 +603,11 @@ impl Scan<'_> {
             last = Some(copy);
         }
         self.last = last;
-        self.keys(child, first, high);
+        self.keys(child, first, high, None);
     }
 
     /// The keys that the parent holds, against those of the block.
-    fn keys(&mut self, child: &Child, first: Option<Key>, high: Option<Key>) {
+    fn keys(&mut self, child: &Child, first: Option<Key>, high: Option<Key>, node: Option<FsBlock>) {
         let kind = self.tree.shape.kind;
         if child.block == self.short {
             return;
@@ -588,8 +616,21 @@ impl Scan<'_> {
             if let (Some(found), Some(right)) = (found, right)
                 && found != right
             {
-                let spot = self.tree.parent_spot(self.ctx, child.parent);
-                self.raise(rule, &spot, key_text(kind, found), key_text(kind, right));
+                // A wrong key in a node is not what its child says, and not what its parent says: one of the two is enough.
+                self.above.retain(|held| {
+                    let of_parent = child.parent.is_some_and(|(parent, _)| parent == held.node);
+                    !(of_parent && held.rule == rule && (held.found, held.right) == (right, found))
+                });
+                match node {
+                    Some(node) => {
+                        self.result.sound = false;
+                        self.held.push(Held { rule, node, parent: child.parent, found, right });
+                    }
+                    None => {
+                        let spot = self.tree.parent_spot(self.ctx, child.parent);
+                        self.raise(rule, &spot, key_text(kind, found), key_text(kind, right));
+                    }
+                }
             }
         }
     }
@@ -613,7 +654,7 @@ impl Scan<'_> {
             ctx.raise(KEY_UNWRITTEN, &tree.spot(ctx, block), "set", "not set");
         }
         let children: Vec<Child> = self.next.get(from..).unwrap_or_default().to_vec();
-        self.keys(child, children.first().and_then(|child| child.key), high);
+        self.keys(child, children.first().and_then(|child| child.key), high, Some(block));
         if !self.node_order(&children, &tree.spot(ctx, block)) {
             // One damage, one finding: a key out of order is not that of its child, either.
             self.next.iter_mut().skip(from).for_each(|child| child.key = None);

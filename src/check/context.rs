@@ -172,6 +172,9 @@ const KEPT_PER_OBJECT: u64 = 5;
 /// Findings of one rule that most likely follow from other damage, and are kept.
 const KEPT_OF_FOLLOWERS: u64 = 3;
 
+/// Inodes with too few blocks that are remembered.
+const SHORT: usize = 1000;
+
 /// What was found so far.
 #[derive(Debug, Default)]
 pub(super) struct Collected {
@@ -230,6 +233,8 @@ pub struct Ctx<'a> {
     /// Are names followed though damage was found before?
     following: AtomicBool,
     done: AtomicU64,
+    /// Inodes whose extents have fewer blocks than the inode says, and how many fewer.
+    short: Mutex<Vec<(u64, Ino)>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -258,6 +263,7 @@ impl<'a> Ctx<'a> {
             unjudged: AtomicBool::new(false),
             following: AtomicBool::new(false),
             done: AtomicU64::new(0),
+            short: Mutex::default(),
         }
     }
 
@@ -346,6 +352,19 @@ impl<'a> Ctx<'a> {
     /// Reports that the rule is broken. With a dirty log, what recovery may put right is only counted.
     pub fn raise(&self, rule: &'static RuleInfo, spot: &Spot, found: impl fmt::Display, expected: impl fmt::Display) {
         self.report(Finding::new(rule, spot.place.field(rule.field), found, expected).about(spot.object));
+    }
+
+    /// Reports that the rule is broken, which damage of `cause` may have caused: see [`Finding::caused_by`].
+    pub fn raise_of(
+        &self,
+        rule: &'static RuleInfo,
+        spot: &Spot,
+        cause: Object,
+        found: impl fmt::Display,
+        expected: impl fmt::Display,
+    ) {
+        let finding = Finding::new(rule, spot.place.field(rule.field), found, expected).about(spot.object);
+        self.report(finding.caused_by(cause));
     }
 
     /// Reports a finding.
@@ -506,6 +525,20 @@ impl<'a> Ctx<'a> {
     /// Was damage found in the headers, btrees or space of any AG?
     pub fn is_any_ag_damaged(&self) -> bool {
         !lock(&self.collected).ags.is_empty()
+    }
+
+    /// Notes that the extents of an inode have fewer blocks than the inode says.
+    pub fn short_of(&self, ino: Ino, blocks: u64) {
+        let mut short = lock(&self.short);
+        // With damage everywhere nothing is tied to one inode.
+        if blocks > 0 && short.len() < SHORT {
+            short.push((blocks, ino));
+        }
+    }
+
+    /// The inode that lacks just so many blocks.
+    pub fn who_lacks(&self, blocks: u64) -> Option<Ino> {
+        lock(&self.short).iter().filter(|(lacks, _)| *lacks == blocks).map(|(_, ino)| *ino).min()
     }
 
     /// Do all owners stand in the map?

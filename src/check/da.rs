@@ -122,13 +122,16 @@ struct Scan<'s, 'r, 'c> {
     /// Node of which a bad pointer was reported.
     blamed: Option<u64>,
     next: Vec<Child>,
+    /// A second child of the root.
+    second: Option<u64>,
 }
 
 /// Goes through a tree. `leaf` is called for every leaf that is believed, in the order of hashes; it gives the greatest
 /// hash, or `None` where the leaf turns out not to be sound.
 pub fn scan<'c>(ctx: &'c Ctx<'c>, reader: &mut Reader<'_, 'c>, bounds: Bounds, leaf: &mut LeafCheck<'_>) -> Scanned {
     let result = Scanned { complete: true, ..Scanned::default() };
-    let mut scan = Scan { ctx, reader, bounds, result, seen: HashSet::new(), blamed: None, next: Vec::new() };
+    let mut scan =
+        Scan { ctx, reader, bounds, result, seen: HashSet::new(), blamed: None, next: Vec::new(), second: None };
     let mut children = vec![Child { at: bounds.root, hash: None, parent: None }];
     let mut level = None;
     // Levels below the root's: each at least one less.
@@ -143,6 +146,9 @@ pub fn scan<'c>(ctx: &'c Ctx<'c>, reader: &mut Reader<'_, 'c>, bounds: Bounds, l
         }
         scan.siblings(&children, &links);
         children = std::mem::take(&mut scan.next);
+        if scan.result.blocks == 1 {
+            scan.second = children.get(1).map(|child| child.at);
+        }
         level = match level {
             Some(level) if level > 0 && !children.is_empty() && !ctx.is_cancelled() => Some(level - 1),
             _ => break,
@@ -164,6 +170,16 @@ impl Scan<'_, '_, '_> {
         match child.parent {
             Some((at, index)) => self.reader.spot(at).part(format_args!("btree[{index}]")),
             None => fork::inode_spot(self.ctx, self.reader.ino),
+        }
+    }
+
+    /// Is another child of the root than the one at `at` a leaf, if there is another one?
+    fn second_is_leaf(&mut self, at: u64) -> bool {
+        let leaf = self.bounds.leaf;
+        match self.second.filter(|&second| second != at).map(|second| self.reader.read(second)) {
+            None => true,
+            Some(fork::Read::Block(bytes)) => da_block::info(bytes).is_some_and(|info| info.magic == leaf),
+            Some(_) => false,
         }
     }
 
@@ -196,6 +212,14 @@ impl Scan<'_, '_, '_> {
             None => is_node || info.magic == self.bounds.leaf,
         };
         if !wanted {
+            if info.magic == self.bounds.leaf && self.result.blocks == 1 && self.second_is_leaf(at) {
+                // The root is wrong, not each of its children.
+                let root = self.reader.spot(self.bounds.root);
+                ctx.raise(BAD_LEVEL, &root, level.map_or(0, |level| level.saturating_add(1)), 1);
+                self.seen.remove(&at);
+                *level = Some(0);
+                return self.block(child, level, leaf);
+            }
             let right = if level.is_none_or(|level| level == 0) { self.bounds.leaf } else { node_magic };
             ctx.raise(BAD_MAGIC, &spot(), format_args!("{:#x}", info.magic), format_args!("{right:#x}"));
             return None;

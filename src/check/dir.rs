@@ -7,7 +7,7 @@
 
 use super::context::{Ctx, InodeSlot, Spot};
 use super::dir_index::{self, Index};
-use super::finding::RuleInfo;
+use super::finding::{Object, RuleInfo};
 use super::fork::{self, Buffers};
 use super::names::{self, Pair, Target};
 use super::raised;
@@ -132,7 +132,7 @@ impl Names<'_, '_> {
         }
         match self.ctx.names.target_at(self.ctx, ino, slot) {
             Target::Absent => {
-                self.raise(NO_INODE, spot(), ino, "an inode");
+                self.ctx.raise_of(NO_INODE, &spot(), Object::Inode(ino), ino, "an inode");
                 None
             }
             Target::Free => {

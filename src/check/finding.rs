@@ -138,6 +138,17 @@ impl Object {
     }
 }
 
+/// Findings of one rule that follow from another finding, and are folded under it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Followed {
+    /// Which rule.
+    pub rule: &'static RuleInfo,
+    /// The first of them, as [`Finding::path`] has it.
+    pub path: String,
+    /// How many.
+    pub count: u64,
+}
+
 /// A rule that something on disk breaks.
 #[derive(Clone, Debug)]
 pub struct Finding {
@@ -155,6 +166,8 @@ pub struct Finding {
     pub more: u64,
     /// The object whose damage may be the cause of many such findings, where it is another one.
     pub cause: Option<Object>,
+    /// Findings of other rules that follow from this one.
+    pub followed: Vec<Followed>,
     /// Path of the object in the tree, without leading slash: for inodes, once it was looked up.
     pub object_path: Option<Vec<u8>>,
     /// Does that path begin at the root of the metadata directory?
@@ -166,7 +179,18 @@ impl Finding {
     pub fn new(rule: &'static RuleInfo, place: Place, found: impl fmt::Display, expected: impl fmt::Display) -> Self {
         let (found, expected) = (found.to_string(), expected.to_string());
         let object = Object::FileSystem;
-        Self { rule, place, found, expected, object, more: 0, cause: None, object_path: None, in_metadir: false }
+        Self {
+            rule,
+            place,
+            found,
+            expected,
+            object,
+            more: 0,
+            cause: None,
+            followed: Vec::new(),
+            object_path: None,
+            in_metadir: false,
+        }
     }
 
     /// The same, about `object`.

@@ -88,6 +88,8 @@ pub struct Seen {
     pub sound: bool,
     /// Some block is shared, by the refcount btree.
     pub shared: bool,
+    /// The AG whose refcount btree says so.
+    pub shared_in: Option<AgNumber>,
     /// Of a realtime file: it is known whether its blocks are shared.
     pub sharing_known: bool,
     /// The extents leave a hole, or do not begin with the file.
@@ -144,6 +146,9 @@ pub fn check(worker: &mut Worker<'_>, inode: Inode<'_>) -> Forks {
     if blocks != inode.nblocks().0 && counted {
         worker.ctx.raise(NBLOCKS, &worker.spot(inode), inode.nblocks(), blocks);
     }
+    if let Some(lacks) = inode.nblocks().0.checked_sub(blocks) {
+        worker.ctx.short_of(inode.ino, lacks);
+    }
     sharing(worker, inode, data);
     forks
 }
@@ -157,7 +162,9 @@ fn sharing(worker: &Worker<'_>, inode: Inode<'_>, data: Seen) {
     let realtime = inode.is_realtime() && ctx.geometry().realtime.is_some();
     let known = if realtime { data.sharing_known } else { worker.shared_known };
     if data.shared {
-        ctx.raise(SHARED_UNFLAGGED, &worker.spot(inode), "not set", "set");
+        let spot = worker.spot(inode);
+        let cause = data.shared_in.map_or(spot.object, |ag| Object::Ag(ag, crate::format::Type::Refcntbt));
+        ctx.raise_of(SHARED_UNFLAGGED, &spot, cause, "not set", "set");
     } else if known && !super::metafile::is_metafile(ctx, inode) {
         ctx.raise(FLAGGED_UNSHARED, &worker.spot(inode), "set", "not set");
     }
@@ -299,8 +306,12 @@ fn add(worker: &mut Worker<'_>, inode: Inode<'_>, fork: Fork, extent: &Extent, s
     }
     let within = Within::fork(extent.startoff.0, fork == Fork::Attr, extent.unwritten);
     let entry = |start: u32| Entry { start, blocks: extent.blockcount, owner: Owner(inode.ino.0), within };
-    // The flag without a realtime section is what is wrong: the blocks are those of the data device.
-    if fork == Fork::Data && inode.is_realtime() && ctx.geometry().realtime.is_some() {
+    // The flag without a realtime section, or on what is no file, is what is wrong: the blocks are those of the data
+    // device.
+    // (A mark of metadata files on a file of the section is what is wrong, not the other way round.)
+    let internal = !ctx.context().features.has_metadir() && super::metafile::is_metafile(ctx, inode);
+    let realtime = inode.is_realtime() && inode.kind() == Kind::Regular && !internal;
+    if fork == Fork::Data && realtime && ctx.geometry().realtime.is_some() {
         if let Some((group, start)) = rt_piece(ctx, extent) {
             if ctx.context().features.has_reflink() && !seen.shared {
                 let shared = ctx.rt_shared.overlaps(ctx, group, start, extent.blockcount);
@@ -320,6 +331,7 @@ fn add(worker: &mut Worker<'_>, inode: Inode<'_>, fork: Fork, extent: &Extent, s
         (Some((ag, start)), Some((last_ag, _))) if ag == last_ag && start.0 >= worker.headers => {
             if fork == Fork::Data && worker.shared_known && !seen.shared {
                 seen.shared = is_shared(ctx, ag, start.0, extent.blockcount);
+                seen.shared_in = seen.shared.then_some(ag);
             }
             worker.owners.add(ag, entry(start.0));
         }

@@ -242,6 +242,9 @@ pub fn check(worker: &mut Worker<'_>, slot: Slot<'_>, wrong: &mut Wrong) {
     }
     let free = inode.mode() == 0;
     if free == slot.in_use {
+        if free {
+            worker.ctx.short_of(inode.ino, inode.nblocks().0);
+        }
         wrong.note(if free { inobt::FREE_INODE } else { inobt::USED_INODE }, || worker.spot(inode));
     }
     // An inode whose record is wrong owns its blocks all the same.

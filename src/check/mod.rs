@@ -42,6 +42,7 @@ pub mod dir_index;
 pub mod dquot;
 pub mod finding;
 pub mod finobt;
+mod fold;
 pub mod fork;
 pub mod forks;
 pub mod group;

@@ -117,7 +117,7 @@ impl Within {
 }
 
 /// An extent and its owner.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Entry {
     /// First block.
     pub start: u32,

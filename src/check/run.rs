@@ -4,7 +4,7 @@ use super::context::{Collected, Ctx, Hooks, OWNERS_UNKNOWN, Options, Spot};
 use super::finding::{Class, Finding, Object, RuleInfo};
 use super::inode::{self, Worker};
 use super::pinpoint::pinpoint;
-use super::{attr, copies, counters, dir, dquot, group, inobt, journal, links, rt, space, tree};
+use super::{attr, copies, counters, dir, dquot, fold, group, inobt, journal, links, rt, space, tree};
 use crate::error::Place;
 use crate::format::Type;
 use crate::units::{AgNumber, Ino};
@@ -12,6 +12,7 @@ use crate::volume::Volume;
 use crate::walk::inodes::{Chunks, read_many};
 use crate::walk::{Walk, parallel, paths};
 use std::cmp::Reverse;
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The answer of a check in one word.
@@ -52,7 +53,7 @@ pub struct Summary {
     pub by_rule: BTreeMap<&'static str, u64>,
     /// Observations that were left out, since recovery of the log may explain them.
     pub explained: u64,
-    /// Findings that are folded under another one of the same rule and object; not counted above.
+    /// Findings that are folded under another one: of the same rule and object, or one that they follow from; not counted above.
     pub folded: u64,
     /// Was the run stopped?
     pub cancelled: bool,
@@ -308,10 +309,20 @@ pub(super) fn is_of_space(rule: &RuleInfo) -> bool {
     OF_SPACE.iter().any(|of| of.id == rule.id)
 }
 
+/// Counts one less; what is none is not kept.
+fn take_one<K: Ord>(counts: &mut BTreeMap<K, u64>, key: K) {
+    if let Entry::Occupied(mut count) = counts.entry(key) {
+        match count.get().saturating_sub(1) {
+            0 => drop(count.remove()),
+            less => *count.get_mut() = less,
+        }
+    }
+}
+
 fn finish(ctx: &Ctx<'_>, unjudged: Vec<String>) -> Report {
     let cancelled = ctx.is_cancelled();
     let collected = ctx.take_collected();
-    let Collected { mut findings, by_rule, by_class, explained, folded, .. } = collected;
+    let Collected { mut findings, mut by_rule, mut by_class, explained, mut folded, .. } = collected;
     for finding in &mut findings {
         pinpoint(ctx.volume(), finding);
     }
@@ -328,6 +339,13 @@ fn finish(ctx: &Ctx<'_>, unjudged: Vec<String>) -> Report {
         };
         key(a).cmp(&key(b)).then_with(|| a.rule.id.cmp(b.rule.id))
     });
+    let repair = repair(ctx.geometry().ag_count, &findings);
+    let (mut findings, followers) = fold::fold(ctx, findings);
+    for follower in &followers {
+        folded = folded.saturating_add(1);
+        take_one(&mut by_rule, follower.rule.id);
+        take_one(&mut by_class, follower.rule.class);
+    }
     if !cancelled {
         name(ctx, &mut findings);
     }
@@ -354,7 +372,7 @@ fn finish(ctx: &Ctx<'_>, unjudged: Vec<String>) -> Report {
         inodes,
         ags: u32::try_from(ctx.groups().len()).unwrap_or(u32::MAX),
         unjudged,
-        repair: repair(ctx.geometry().ag_count, &findings),
+        repair,
     };
     Report { findings, summary }
 }

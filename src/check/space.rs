@@ -216,11 +216,14 @@ pub fn check(ctx: &Ctx<'_>, group: &Group) {
 fn report_conflicts(ctx: &Ctx<'_>, ag: AgNumber, conflicts: &[(Entry, Entry)]) -> HashSet<Owner> {
     let mut contested = HashSet::new();
     let mut times: HashMap<Owner, u64> = HashMap::new();
+    let mut extents: HashMap<Entry, u64> = HashMap::new();
     for (a, b) in conflicts {
         contested.extend([a.owner, b.owner]);
-        for owner in [a.owner, b.owner] {
-            let times = times.entry(owner).or_default();
-            *times = times.saturating_add(1);
+        for entry in [a, b] {
+            let of_owner = times.entry(entry.owner).or_default();
+            *of_owner = of_owner.saturating_add(1);
+            let of_extent = extents.entry(*entry).or_default();
+            *of_extent = of_extent.saturating_add(1);
         }
     }
     // Whose fault it is: an inode in which more is wrong, or the one that is in most of them.
@@ -228,21 +231,77 @@ fn report_conflicts(ctx: &Ctx<'_>, ag: AgNumber, conflicts: &[(Entry, Entry)]) -
         let ino = entry.owner.inode()?;
         Some((ctx.is_damaged(ino), times.get(&entry.owner).copied().unwrap_or(0), ino))
     };
-    for (a, b) in conflicts.iter().take(SHOWN) {
+    for Clash { pair: (a, b), more, others } in clashes(conflicts, &extents) {
         let (start, end) = (u64::from(a.start.max(b.start)), a.end().min(b.end()));
         let mut spot = blocks(ctx, ag, start, end);
         let free = [a, b].into_iter().any(|entry| entry.owner == Owner::FREE);
         let user = if a.owner == Owner::FREE { b } else { a };
-        if let Some((_, _, ino)) = blame(a).max(blame(b)) {
+        if let Some((_, _, ino)) = blame(&a).max(blame(&b)) {
             spot.object = Object::Inode(ino);
         }
+        let more = match (more, others.as_slice()) {
+            (0, _) => String::new(),
+            (n, others) => {
+                let ranges = if n == 1 { "range" } else { "ranges" };
+                let also = if others.is_empty() { String::new() } else { format!(", also with {}", others.join(", ")) };
+                format!(", and {n} more {ranges}{also}")
+            }
+        };
         if free {
-            ctx.raise(FREE_IN_USE, &spot, holder(user), "free space");
+            ctx.raise(FREE_IN_USE, &spot, format_args!("{}{more}", holder(&user)), "free space");
         } else {
-            ctx.raise(TWICE, &spot, format_args!("{} and {}", holder(a), holder(b)), "one owner");
+            ctx.raise(TWICE, &spot, format_args!("{} and {}{more}", holder(&a), holder(&b)), "one owner");
         }
     }
     contested
+}
+
+/// Conflicts that most likely are one: of the same extent, or between the same owners.
+struct Clash {
+    pair: (Entry, Entry),
+    more: u64,
+    /// Other owners in them, the first few.
+    others: Vec<String>,
+}
+
+/// Other owners that are named.
+const OTHERS: usize = 4;
+
+/// Joins conflicts of one extent, and those between the same owners.
+fn clashes(conflicts: &[(Entry, Entry)], extents: &HashMap<Entry, u64>) -> Vec<Clash> {
+    let mut list: Vec<Clash> = Vec::new();
+    let mut by_extent: HashMap<Entry, usize> = HashMap::new();
+    let mut by_owners: HashMap<(Owner, Owner), usize> = HashMap::new();
+    let times = |entry: &Entry| extents.get(entry).copied().unwrap_or(0);
+    for &(a, b) in conflicts {
+        // The extent in more of them is the one that is too long, or in the wrong place.
+        let extent = if times(&b) > times(&a) { b } else { a };
+        let owners = (a.owner.min(b.owner), a.owner.max(b.owner));
+        let known = by_extent.get(&extent).or_else(|| by_owners.get(&owners)).copied();
+        let next = list.len();
+        let at = match known.and_then(|at| Some((at, list.get_mut(at)?))) {
+            Some((at, clash)) => {
+                clash.more = clash.more.saturating_add(1);
+                for entry in [a, b] {
+                    let text =
+                        entry.owner.inode().map_or_else(|| entry.owner.to_string(), |ino| format!("inode {ino}"));
+                    let first = [clash.pair.0.owner, clash.pair.1.owner].contains(&entry.owner);
+                    if !first && clash.others.len() < OTHERS && !clash.others.contains(&text) {
+                        clash.others.push(text);
+                    }
+                }
+                at
+            }
+            None if next < SHOWN => {
+                list.push(Clash { pair: (a, b), more: 0, others: Vec::new() });
+                next
+            }
+            None => continue,
+        };
+        by_extent.entry(extent).or_insert(at);
+        by_owners.entry(owners).or_insert(at);
+    }
+    list
 }
 
 fn report_lost(ctx: &Ctx<'_>, group: &Group, lost: &[(u64, u64)], known: bool) {
@@ -264,7 +323,9 @@ fn report_lost(ctx: &Ctx<'_>, group: &Group, lost: &[(u64, u64)], known: bool) {
         1 => String::new(),
         n => format!(", {sum} blocks in {n} ranges of this AG in all"),
     };
-    ctx.raise(LOST, &blocks(ctx, group.ag, start, end), format_args!("nobody{more}"), "an owner, or free space");
+    let spot = blocks(ctx, group.ag, start, end);
+    let cause = ctx.who_lacks(sum).map_or(spot.object, Object::Inode);
+    ctx.raise_of(LOST, &spot, cause, format_args!("nobody{more}"), "an owner, or free space");
 }
 
 fn report_shares(ctx: &Ctx<'_>, group: &Group, shares: &[Share], contested: &mut HashSet<Owner>) {

@@ -5,7 +5,7 @@
 //! `pptr.c`.
 
 use super::context::Ctx;
-use super::finding::{Finding, Object};
+use super::finding::Object;
 use super::fork::inode_spot;
 use super::names::{Pair, Target};
 use super::raised;
@@ -63,7 +63,10 @@ pub fn check(ctx: &Ctx<'_>) {
         } else if matches!(ctx.names.target(ctx, ino), Target::Inode { unlinked: false, .. }) {
             match named_by(&entries, ino) {
                 [] if is_unread(ctx, &incomplete, dotdot) => {}
-                [] => ctx.raise(DISCONNECTED, &spot(), format_args!("`..` is {dotdot}"), "an entry that names it"),
+                [] => {
+                    let found = format_args!("`..` is {dotdot}");
+                    ctx.raise_of(DISCONNECTED, &spot(), Object::Inode(dotdot), found, "an entry that names it");
+                }
                 [(_, parent)] if *parent != dotdot => ctx.raise(BAD_DOTDOT, &spot(), dotdot, parent),
                 [_] => {}
                 [first, .., last] => {
@@ -184,15 +187,15 @@ fn compare(ctx: &Ctx<'_>, ino: Ino, (mut pointers, mut names): (Vec<Name>, Vec<N
         match same.map(|at| names.remove(at)) {
             Some(name) => {
                 // A wrong generation of the directory makes one of every pointer to it.
-                let place = spot.place.field(OTHER_POINTER.field);
-                let other = Finding::new(OTHER_POINTER, place, text(&pointer), text(&name)).about(spot.object);
-                ctx.report(other.caused_by(Object::Inode(name.0)));
+                ctx.raise_of(OTHER_POINTER, &spot, Object::Inode(name.0), text(&pointer), text(&name));
             }
             None if is_unread(ctx, incomplete, pointer.0) => {}
-            None => ctx.raise(NO_ENTRY, &spot, text(&pointer), "an entry of that name"),
+            None => {
+                ctx.raise_of(NO_ENTRY, &spot, Object::Inode(pointer.0), text(&pointer), "an entry of that name");
+            }
         }
     }
     for name in names {
-        ctx.raise(NO_POINTER, &spot, "none", text(&name));
+        ctx.raise_of(NO_POINTER, &spot, Object::Inode(name.0), "none", text(&name));
     }
 }

@@ -2,12 +2,13 @@
 
 use super::coverage::{ANY_VALUE, NOT_COVERED, OTHER_CLASS};
 use super::text::{escaped, size};
+use crate::check::finding::Followed;
 use crate::check::{CATALOGUE, Class, Finding, Report, Summary, Verdict};
 use std::fmt::Write;
 
 /// One finding: what, where, which value.
 pub fn finding(finding: &Finding) -> String {
-    let Finding { rule, place, found, expected, object, more, object_path, in_metadir, cause: _ } = finding;
+    let Finding { rule, place, found, expected, object, more, object_path, in_metadir, followed, cause: _ } = finding;
     let mut out = format!("{}[{}]: {}\n", rule.class, rule.id, rule.summary);
     let _ = writeln!(out, "    where     {} (byte {} of the {} device)", finding.path(), place.byte, place.device);
     let _ = writeln!(out, "    found     {}", escaped(found.as_bytes()));
@@ -25,6 +26,10 @@ pub fn finding(finding: &Finding) -> String {
     }
     if *more > 0 {
         let _ = writeln!(out, "    and {more} more of this kind");
+    }
+    for Followed { rule, path, count } in followed {
+        let times = if *count > 1 { format!(", {count} of them") } else { String::new() };
+        let _ = writeln!(out, "    follows   {} at {}{times}", rule.id, escaped(path.as_bytes()));
     }
     out
 }
@@ -62,7 +67,7 @@ pub fn summary(report: &Report, bytes: u64) -> String {
         let _ = writeln!(out, "    {} of them not shown (--max-findings)", findings.saturating_sub(shown));
     }
     if *folded > 0 {
-        let _ = writeln!(out, "    {folded} more of the same kinds, folded above");
+        let _ = writeln!(out, "    {folded} more of the same kinds, or that follow from them, folded above");
     }
     if *explained > 0 {
         let s = if *explained == 1 { "" } else { "s" };

@@ -85,6 +85,11 @@ pub fn finding(finding: &Finding) -> Map<String, Json> {
     if finding.more > 0 {
         object.insert("more".into(), finding.more.into());
     }
+    if !finding.followed.is_empty() {
+        let followed =
+            finding.followed.iter().map(|one| json!({"id": one.rule.id, "path": one.path, "count": one.count}));
+        object.insert("followed_by".into(), followed.collect());
+    }
     object
 }
 
