@@ -5,9 +5,12 @@ use xfsinspect::volume::{Choice, Devices, Volume};
 use xfsinspect::walk::log;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let path = std::env::args().nth(1).ok_or("usage: log_items IMAGE")?;
-    let data = Arc::new(Cached::new(FileSource::open(path.as_ref())?));
-    let volume = Volume::open(Devices::data_only(data), Choice::default())?;
+    let path = std::env::args().nth(1).ok_or("usage: log_items IMAGE [LOGDEV]")?;
+    let mut devices = Devices::data_only(Arc::new(Cached::new(FileSource::open(path.as_ref())?)));
+    if let Some(path) = std::env::args().nth(2) {
+        devices.log = Some(Arc::new(Cached::new(FileSource::open(path.as_ref())?)));
+    }
+    let volume = Volume::open(devices, Choice::default())?;
     let state = log::state(&volume);
     let Some(recovery) = log::verify(&volume, &state).map_err(|why| why.to_string())? else {
         println!("nothing to replay");

@@ -111,6 +111,84 @@ fn recovery_explains_only_what_it_writes() {
     }
 }
 
+/// A clean file system whose last record is no unmount record: the log is dirty, and nothing waits in it.
+fn dirtied(name: &str) -> Devices {
+    let mut devices = common::devices(name);
+    let volume = common::volume(name);
+    let state = log::state(&volume);
+    let (area, ends) = (state.area.unwrap(), *state.ends().unwrap());
+    let record = log::Records::new(&volume, area, ends.last, ends.head).next().unwrap().unwrap();
+    let header = (record.header_blocks * 512) as usize;
+    let at = area.byte(ends.last).unwrap().0;
+    let mut whole = vec![0; header + record.header.len as usize];
+    devices.data.read_at(ByteOffset(at), &mut whole).unwrap();
+    whole[header + 9] = 0;
+    let sums = log_format::checksums(&whole[..header], &whole[header..], true).unwrap();
+    whole[32..36].copy_from_slice(&sums[0].to_le_bytes());
+    devices.data = Overlay::new(devices.data, vec![(at, whole)]);
+    devices
+}
+
+/// Puts bytes into a block; its checksum lies at `crc`, and is made anew where that is wanted.
+fn patched(mut devices: Devices, at: u64, size: usize, edits: &[(usize, &[u8])], crc: Option<usize>) -> Devices {
+    let mut bytes = vec![0; size];
+    devices.data.read_at(ByteOffset(at), &mut bytes).unwrap();
+    for (offset, new) in edits {
+        bytes[*offset..offset + new.len()].copy_from_slice(new);
+    }
+    if let Some(crc) = crc {
+        let sum = checksum::compute(&bytes, crc).unwrap();
+        bytes[crc..crc + 4].copy_from_slice(&sum.to_le_bytes());
+    }
+    devices.data = Overlay::new(devices.data, vec![(at, bytes)]);
+    devices
+}
+
+/// What a block says of itself stands. A block without the uuid may be data of a file: kernel 6.18 left directories on
+/// disk whose blocks had been freed and written over, with nothing of that in the log any more.
+#[test]
+fn a_block_damaged_in_itself_is_damage_with_a_dirty_log() {
+    let clean = dirtied("v5-default");
+    assert_eq!(run(clean.clone()).summary.verdict, Verdict::DirtyLog);
+    let mut block = vec![0; 4096];
+    let mut at = 0;
+    while block[..4] != *b"XDD3" || block[8..16] != (at / 512_u64).to_be_bytes() {
+        at += 4096;
+        clean.data.read_at(ByteOffset(at), &mut block).unwrap();
+    }
+    let bestfree: &[(usize, &[u8])] = &[(50, &[0x33, 0x38])];
+    let written: &[(usize, &[u8])] = &[(4, &[0xd5; 4092])];
+    for (edits, crc, ids) in [
+        (bestfree, Some(4), vec!["dirdata-bad-bestfree"]),
+        (&[(2048, &[0x77; 8])], None, vec!["da-bad-crc"]),
+        (written, None, vec![]),
+    ] {
+        let report = run(patched(clean.clone(), at, 4096, edits, crc));
+        assert_eq!(damage(&report).into_iter().collect::<Vec<_>>(), ids, "{:?}", report.findings);
+    }
+}
+
+/// The log of `c14` names the primary superblock alone, that of `v5-cut` all headers of AGs and not the superblock.
+#[test]
+fn headers_and_superblock_with_a_dirty_log() {
+    let (frozen, cut) = ("c14-frozen-snapshot", "v5-cut");
+    // xfs_growfs: the copies are written when the transaction is in the log, the primary later.
+    let grown = |blocks: u64| [(8, blocks.to_be_bytes().to_vec()), (88, 3u32.to_be_bytes().to_vec())];
+    let alignment = [(180, vec![0, 0, 0, 5])];
+    let agf = [(52, vec![1])];
+    for (name, at, edits, crc, verdict) in [
+        (frozen, 0, &grown(3 * 24_576)[..], Some(224), Verdict::DirtyLog),
+        (cut, 0, &grown(3 * 8192), Some(224), Verdict::Damaged),
+        (frozen, 0, &alignment, Some(224), Verdict::Damaged),
+        (frozen, 512, &agf, None, Verdict::Damaged),
+        (cut, 512, &agf, None, Verdict::DirtyLog),
+    ] {
+        let edits: Vec<(usize, &[u8])> = edits.iter().map(|(at, new)| (*at, new.as_slice())).collect();
+        let report = run(patched(common::devices(name), at, 512, &edits, crc));
+        assert_eq!(report.summary.verdict, verdict, "{name} {at} {edits:?}: {:?}", report.findings);
+    }
+}
+
 /// Operations that make no transaction: recovery fails there, although the checksum of the record is right.
 #[test]
 fn items_that_make_no_sense() {

@@ -2,7 +2,7 @@
 //! `verify_set_primary_sb`, `secondary_sb_whack` (xfs_repair).
 
 use super::context::{Ctx, Spot};
-use super::finding::{Finding, Object};
+use super::finding::{Finding, Object, RuleInfo};
 use super::group::header_spot;
 use super::raised;
 use super::superblock::{self, Subject};
@@ -336,6 +336,9 @@ fn marks(ctx: &Ctx<'_>, spot: &Spot, copy: &Superblock, damaged: &[&'static str]
         }
     }
 }
+
+/// Rules that hold one superblock against the other.
+pub const AGAINST: &[&RuleInfo] = &[PRIMARY_DIFFERS, COPY_DIFFERS];
 
 /// Fields in which two superblocks differ: name, both values, and whether the kernel keeps the copies up to date.
 fn differences(found: &Sector, right: &Sector) -> Vec<(&'static str, String, String, bool)> {

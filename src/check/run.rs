@@ -242,33 +242,14 @@ fn realtime(ctx: &Ctx<'_>) {
     rt::check(ctx.walk, rt::Depth::Everything, &mut rt::Unobserved, &mut sink);
 }
 
-/// Rules that recovery of a dirty log never puts right: single sectors that are written as a whole, and what never
-/// changes.
-const STANDING: &[&str] = &[
-    "agf-bad-magic",
-    "agf-bad-crc",
-    "agf-bad-uuid",
-    "agf-bad-seqno",
-    "agf-bad-version",
-    "agi-bad-magic",
-    "agi-bad-crc",
-    "agi-bad-uuid",
-    "agi-bad-seqno",
-    "agi-bad-version",
-    "agfl-bad-magic",
-    "agfl-bad-crc",
-    "agfl-bad-uuid",
-    "agfl-bad-seqno",
-];
-
-/// May recovery of a dirty log put right what this rule says? `sb_waits`: the superblock is one of the changes.
-pub(super) fn recovery_may_explain(rule: &RuleInfo, sb_waits: bool) -> bool {
+/// May recovery of a dirty log put right what this rule says?
+pub(super) fn recovery_may_explain(rule: &RuleInfo) -> bool {
     let judged =
         matches!(rule.class, Class::Corrupt | Class::XCorrupt | Class::XFailed | Class::Preen | Class::Warning);
     let counters = counters::RAISED.iter().any(|counter| counter.id == rule.id);
-    let of_copies = sb_waits && rule.class == Class::XCorrupt;
-    let stands =
-        STANDING.contains(&rule.id) || rule.structure == "log" || rule.structure == "sb" && !counters && !of_copies;
+    let against = copies::AGAINST.iter().any(|against| against.id == rule.id);
+    let sb = rule.structure == "sb" && !counters && !against;
+    let stands = rule.structure == "log" || sb;
     judged && !stands
 }
 

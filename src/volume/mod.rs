@@ -87,7 +87,7 @@ pub enum AgHeader {
 }
 
 impl AgHeader {
-    fn sector(self) -> u32 {
+    pub(crate) fn sector(self) -> u32 {
         match self {
             Self::Superblock => 0,
             Self::Agf => 1,

@@ -15,6 +15,9 @@ use std::collections::HashMap;
 /// Items that are kept until their transactions commit: as many as fit into a few hundred MiB of log.
 const MOST: usize = 1 << 20;
 
+/// Transactions that may be open at once: a log has a few, one for each thread of old kernels.
+const MOST_OPEN: usize = 1 << 16;
+
 /// A transaction that has not been committed yet.
 #[derive(Default)]
 struct Transaction {
@@ -157,6 +160,9 @@ impl Replay<'_> {
             }
             if self.kept > MOST {
                 return Err(Unknown::Unreadable(format!("more than {MOST} items in transactions without end")));
+            }
+            if self.open.len() > MOST_OPEN {
+                return Err(Unknown::Unreadable(format!("more than {MOST_OPEN} transactions without end")));
             }
             (rest, left) = (behind, left.saturating_sub(1));
         }

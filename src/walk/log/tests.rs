@@ -197,6 +197,39 @@ fn v4(uuid: &[u8; 16]) -> Vec<u8> {
     sb
 }
 
+/// Operations that begin transaction after transaction must not fill the memory.
+#[test]
+fn transactions_without_end() {
+    let uuid = [7; 16];
+    let mut log = Writer::new(8192);
+    let mut tid = 0u32;
+    for _ in 0..64 {
+        let header = log.at as usize * 512;
+        let tail = Lsn::new(1, LogBlock(0));
+        log.record(&uuid, 63, tail, false);
+        let mut body = vec![0; 63 * 512];
+        let ops = body.len() / 12;
+        for op in body.chunks_exact_mut(12) {
+            tid += 1;
+            put(op, 0, &tid.to_be_bytes());
+            put(op, 8, &[0x69, log::OP_START]);
+        }
+        put(&mut log.bytes, header + 12, &(u32::try_from(ops).expect("few") * 12).to_be_bytes());
+        put(&mut log.bytes, header + 40, &u32::try_from(ops).expect("few").to_be_bytes());
+        for (i, block) in body.chunks_mut(512).enumerate() {
+            put(&mut log.bytes, header + 44 + i * 4, &block[..4]);
+            put(block, 0, &1u32.to_be_bytes());
+            put(&mut log.bytes, header + (i + 1) * 512, block);
+        }
+    }
+    let volume = with_external_log(v4(&uuid), log.bytes, 8192);
+    let found = state(&volume);
+    let recovery = verify(&volume, &found).expect("readable").expect("dirty");
+    assert_eq!((recovery.records, recovery.fails.clone()), (64, None));
+    let answer = items(&volume, &found, &recovery, &mut |_, _| {});
+    assert!(matches!(&answer, Err(Unknown::Unreadable(why)) if why.contains("65536 transactions")), "{answer:?}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
