@@ -26,15 +26,15 @@ enum Tie {
 /// Rules that follow from others. Names that end in `-` stand for all rules that begin so.
 struct Fold {
     tie: Tie,
-    causes: &'static [&'static str],
+    causes: &'static [&'static [&'static str]],
     followers: &'static [&'static str],
 }
 
 /// Fields of an inode that say how all others are read.
 const FLAGS2: &[&str] = &["inode-bad-flags2"];
 
-/// The list of extents of an inode, or one of the fields by which it is read.
-const MAPS: &[&str] = &[
+/// Fields of an inode by which its list of extents is read, and what it should add up to.
+const MAP_FIELDS: &[&str] = &[
     "inode-bad-flags2",
     "inode-bad-padding",
     "inode-bad-nextents",
@@ -42,14 +42,6 @@ const MAPS: &[&str] = &[
     "inode-bad-nblocks",
     "inode-bad-format",
     "inode-bad-aformat",
-    "inode-bmbt-bad-level",
-    "inode-bmbt-bad-numrecs",
-    "inode-extent-outside",
-    "inode-extents-disordered",
-    "inode-extent-empty",
-    "inode-extent-unwritten",
-    "inode-extent-beyond",
-    "btree-",
     "inode-nextents-mismatch",
     "inode-anextents-mismatch",
     "inode-nblocks-mismatch",
@@ -71,7 +63,7 @@ const BROKEN_MAPS: &[&str] = &[
 const FOLDS: &[Fold] = &[
     Fold {
         tie: Tie::Object,
-        causes: FLAGS2,
+        causes: &[FLAGS2],
         followers: &[
             "inode-bad-nanoseconds",
             "inode-bad-cowextsize",
@@ -90,53 +82,53 @@ const FOLDS: &[Fold] = &[
     },
     Fold {
         tie: Tie::Object,
-        causes: &["inode-bad-padding"],
+        causes: &[&["inode-bad-padding"]],
         followers: &["inode-bad-nextents", "inode-bad-anextents", "inode-nextents-mismatch", "inode-nblocks-mismatch"],
     },
-    Fold { tie: Tie::Object, causes: &["inode-bad-flags"], followers: &["inode-bad-extsize"] },
+    Fold { tie: Tie::Object, causes: &[&["inode-bad-flags"]], followers: &["inode-bad-extsize"] },
     Fold {
         tie: Tie::Object,
-        causes: &["inode-bad-mode"],
+        causes: &[&["inode-bad-mode"]],
         followers: &["inobt-used-inode-free", "inode-bad-flags", "inode-bad-flags2"],
     },
     Fold {
         tie: Tie::Object,
-        causes: &["inode-bad-metadata-file"],
+        causes: &[&["inode-bad-metadata-file"]],
         followers: &["metafile-", "inode-extent-unwritten"],
     },
-    Fold { tie: Tie::Object, causes: &["metafile-realtime"], followers: &["rtfile-without-section"] },
-    Fold { tie: Tie::Inode, causes: &["btree-too-many-records"], followers: &["inode-extent-empty"] },
+    Fold { tie: Tie::Object, causes: &[&["metafile-realtime"]], followers: &["rtfile-without-section"] },
+    Fold { tie: Tie::Inode, causes: &[&["btree-too-many-records"]], followers: &["inode-extent-empty"] },
     Fold {
         tie: Tie::Inode,
-        causes: &["inode-extent-outside", "inode-extent-beyond", "inode-extent-empty", "btree-too-many-records"],
+        causes: &[&["inode-extent-outside", "inode-extent-beyond", "inode-extent-empty", "btree-too-many-records"]],
         followers: &["btree-records-disordered", "btree-key-mismatch", "inode-bad-nblocks"],
     },
     Fold {
         tie: Tie::Inode,
-        causes: &["btree-records-disordered", "btree-keys-disordered"],
+        causes: &[&["btree-records-disordered", "btree-keys-disordered"]],
         followers: &["btree-key-mismatch", "btree-bad-pointer"],
     },
-    Fold { tie: Tie::Inode, causes: &["btree-bad-magic"], followers: &["btree-bad-leftsib", "btree-bad-rightsib"] },
-    Fold { tie: Tie::Object, causes: &["da-bad-magic"], followers: &["da-bad-back", "da-bad-forw"] },
+    Fold { tie: Tie::Inode, causes: &[&["btree-bad-magic"]], followers: &["btree-bad-leftsib", "btree-bad-rightsib"] },
+    Fold { tie: Tie::Object, causes: &[&["da-bad-magic"]], followers: &["da-bad-back", "da-bad-forw"] },
     Fold {
         tie: Tie::Object,
-        causes: &["dirindex-bad-address"],
+        causes: &[&["dirindex-bad-address"]],
         followers: &["dirindex-bad-stale", "dirindex-missing-entry"],
     },
     Fold {
         tie: Tie::Object,
-        causes: &["dirindex-bad-stale"],
+        causes: &[&["dirindex-bad-stale"]],
         followers: &["dirindex-missing-entry", "da-hashes-disordered", "da-hash-mismatch"],
     },
-    Fold { tie: Tie::Object, causes: &["da-hashes-disordered"], followers: &["da-bad-pointer", "da-hash-mismatch"] },
+    Fold { tie: Tie::Object, causes: &[&["da-hashes-disordered"]], followers: &["da-bad-pointer", "da-hash-mismatch"] },
     Fold {
         tie: Tie::Object,
-        causes: &["dirfree-bad-best", "dirfree-missing-block"],
+        causes: &[&["dirfree-bad-best", "dirfree-missing-block"]],
         followers: &["dirfree-bad-nused"],
     },
     Fold {
         tie: Tie::Object,
-        causes: &["inode-bad-nblocks", "inode-bad-nextents", "inode-bad-anextents"],
+        causes: &[&["inode-bad-nblocks", "inode-bad-nextents", "inode-bad-anextents"]],
         followers: &[
             "inode-nblocks-mismatch",
             "inode-nextents-mismatch",
@@ -148,7 +140,7 @@ const FOLDS: &[Fold] = &[
     },
     Fold {
         tie: Tie::Object,
-        causes: MAPS,
+        causes: &[MAP_FIELDS, BROKEN_MAPS],
         followers: &[
             "space-block-owned-twice",
             "space-free-block-in-use",
@@ -157,17 +149,17 @@ const FOLDS: &[Fold] = &[
             "rtfile-extent-partial",
         ],
     },
-    Fold { tie: Tie::Cause, causes: MAPS, followers: &["space-lost-blocks"] },
-    Fold { tie: Tie::Cause, causes: &["inobt-free-inode-in-use"], followers: &["space-lost-blocks"] },
+    Fold { tie: Tie::Cause, causes: &[MAP_FIELDS, BROKEN_MAPS], followers: &["space-lost-blocks"] },
+    Fold { tie: Tie::Cause, causes: &[&["inobt-free-inode-in-use"]], followers: &["space-lost-blocks"] },
     Fold {
         tie: Tie::Object,
-        causes: &["space-block-owned-twice", "space-free-block-in-use"],
+        causes: &[&["space-block-owned-twice", "space-free-block-in-use"]],
         followers: &["da-bad-magic", "symlink-bad-magic"],
     },
     // Blocks of a file that are not where the map says, or others in their place.
     Fold {
         tie: Tie::Object,
-        causes: BROKEN_MAPS,
+        causes: &[BROKEN_MAPS],
         followers: &[
             "da-",
             "dir-missing-block",
@@ -182,7 +174,7 @@ const FOLDS: &[Fold] = &[
     },
     Fold {
         tie: Tie::Object,
-        causes: &["inode-nblocks-mismatch", "inode-nextents-mismatch"],
+        causes: &[&["inode-nblocks-mismatch", "inode-nextents-mismatch"]],
         followers: &[
             "dquot-bad-magic",
             "dquot-bad-id",
@@ -196,7 +188,7 @@ const FOLDS: &[Fold] = &[
     // Parent pointers are attributes.
     Fold {
         tie: Tie::Object,
-        causes: &[
+        causes: &[&[
             "attr-",
             "attrleaf-",
             "attrsf-",
@@ -210,73 +202,73 @@ const FOLDS: &[Fold] = &[
             "inode-extent-empty",
             "inode-extent-beyond",
             "inode-nblocks-mismatch",
-        ],
+        ]],
         followers: &["parent-missing-pointer"],
     },
     Fold {
         tie: Tie::Object,
-        causes: &["attr-bad-name", "attr-bad-flags"],
+        causes: &[&["attr-bad-name", "attr-bad-flags"]],
         followers: &["attrleaf-bad-hash", "attrleaf-overlap"],
     },
-    Fold { tie: Tie::Object, causes: &["attrleaf-bad-hash"], followers: &["da-hash-mismatch"] },
-    Fold { tie: Tie::Object, causes: &["attrremote-bad-value"], followers: &["attrleaf-bad-hash"] },
+    Fold { tie: Tie::Object, causes: &[&["attrleaf-bad-hash"]], followers: &["da-hash-mismatch"] },
+    Fold { tie: Tie::Object, causes: &[&["attrremote-bad-value"]], followers: &["attrleaf-bad-hash"] },
     // An entry that was changed, and its hash in the index.
     Fold {
         tie: Tie::Object,
-        causes: &["dir-bad-name", "dir-bad-dot", "dir-bad-dotdot", "dirdata-bad-namelen", "dirdata-bad-tag"],
+        causes: &[&["dir-bad-name", "dir-bad-dot", "dir-bad-dotdot", "dirdata-bad-namelen", "dirdata-bad-tag"]],
         followers: &["dirindex-", "dir-entry-without-inode", "dir-bad-filetype"],
     },
     Fold {
         tie: Tie::Object,
-        causes: &["dirindex-bad-hash"],
+        causes: &[&["dirindex-bad-hash"]],
         followers: &["dirindex-entry-twice", "dirindex-missing-entry"],
     },
     // A directory that lost names, or has others: what children say of them.
     Fold {
         tie: Tie::Cause,
-        causes: &[
+        causes: &[&[
             "dir-bad-name",
             "dirindex-",
             "dirdata-",
             "dir-missing-block",
             "dir-entry-without-inode",
             "da-bad-magic",
-        ],
+        ]],
         followers: &["parent-mismatch", "parent-without-entry"],
     },
     Fold {
         tie: Tie::Cause,
-        causes: &["dir-bad-filetype"],
+        causes: &[&["dir-bad-filetype"]],
         followers: &["parent-missing-pointer", "parent-without-entry"],
     },
-    Fold { tie: Tie::Cause, causes: BROKEN_MAPS, followers: &["parent-without-entry", "dir-disconnected"] },
+    Fold { tie: Tie::Cause, causes: &[BROKEN_MAPS], followers: &["parent-without-entry", "dir-disconnected"] },
     Fold {
         tie: Tie::Cause,
-        causes: &["dir-entry-without-inode", "dirindex-disagrees", "inode-nblocks-mismatch"],
+        causes: &[&["dir-entry-without-inode", "dirindex-disagrees", "inode-nblocks-mismatch"]],
         followers: &["dir-disconnected", "parent-without-entry"],
     },
     // A record that is not in the inode btree.
-    Fold { tie: Tie::Ag, causes: &["agi-count-mismatch"], followers: &["finobt-chunk-unknown"] },
+    Fold { tie: Tie::Ag, causes: &[&["agi-count-mismatch"]], followers: &["finobt-chunk-unknown"] },
     Fold {
         tie: Tie::Ag,
-        causes: &["inobt-bad-", "inobt-chunk-misaligned", "agi-count-mismatch"],
+        causes: &[&["inobt-bad-", "inobt-chunk-misaligned", "agi-count-mismatch"]],
         followers: &["dir-entry-without-inode", "dir-disconnected"],
     },
-    Fold { tie: Tie::Cause, causes: &["space-refcount-mismatch"], followers: &["inode-shared-without-flag"] },
+    Fold { tie: Tie::Cause, causes: &[&["space-refcount-mismatch"]], followers: &["inode-shared-without-flag"] },
     Fold {
         tie: Tie::Object,
-        causes: &["rtbitmap-free-but-used", "rtbitmap-used-but-unowned"],
+        causes: &[&["rtbitmap-free-but-used", "rtbitmap-used-but-unowned"]],
         followers: &["rtsummary-mismatch"],
     },
     Fold {
         tie: Tie::Only,
-        causes: &["rtbitmap-free-but-used", "rtbitmap-used-but-unowned"],
+        causes: &[&["rtbitmap-free-but-used", "rtbitmap-used-but-unowned"]],
         followers: &["rtbitmap-free-count"],
     },
-    Fold { tie: Tie::Object, causes: &["rtrmap-record-invalid"], followers: &["rtrmap-extra-mapping"] },
-    Fold { tie: Tie::Only, causes: &["sb-bad-rootino", "sb-bad-metadirino"], followers: &["dir-disconnected"] },
-    Fold { tie: Tie::Object, causes: &["sb-dalign-without-unit"], followers: &["sb-stripe-impossible"] },
-    Fold { tie: Tie::Object, causes: &["sb-agblocks-not-striped"], followers: &["sb-stripe-impossible"] },
+    Fold { tie: Tie::Object, causes: &[&["rtrmap-record-invalid"]], followers: &["rtrmap-extra-mapping"] },
+    Fold { tie: Tie::Only, causes: &[&["sb-bad-rootino", "sb-bad-metadirino"]], followers: &["dir-disconnected"] },
+    Fold { tie: Tie::Object, causes: &[&["sb-dalign-without-unit"]], followers: &["sb-stripe-impossible"] },
+    Fold { tie: Tie::Object, causes: &[&["sb-agblocks-not-striped"]], followers: &["sb-stripe-impossible"] },
 ];
 
 fn is_one_of(id: &str, list: &[&str]) -> bool {
@@ -311,15 +303,15 @@ impl Fold {
 fn causes(ctx: &Ctx<'_>, findings: &[Finding]) -> Vec<Option<usize>> {
     let mut under: Vec<Option<usize>> = vec![None; findings.len()];
     for fold in FOLDS {
-        let of = |ids: &[&str]| -> Vec<(usize, &Finding)> {
+        let of = |ids: &[&[&str]]| -> Vec<(usize, &Finding)> {
             let damage = findings.iter().enumerate().filter(|(_, finding)| finding.rule.class.is_damage());
-            damage.filter(|(_, finding)| is_one_of(finding.rule.id, ids)).collect()
+            damage.filter(|(_, finding)| ids.iter().any(|ids| is_one_of(finding.rule.id, ids))).collect()
         };
         let causes = of(fold.causes);
         if causes.is_empty() {
             continue;
         }
-        for (at, follower) in of(fold.followers) {
+        for (at, follower) in of(&[fold.followers]) {
             let cause = causes.iter().find(|(_, cause)| fold.ties(ctx, cause, follower));
             let Some(&(cause, _)) = cause else { continue };
             let root = root(&under, cause);
@@ -370,7 +362,7 @@ mod tests {
 
     #[test]
     fn every_name_is_a_rule() {
-        for name in FOLDS.iter().flat_map(|fold| fold.causes.iter().chain(fold.followers)) {
+        for name in FOLDS.iter().flat_map(|fold| fold.causes.iter().copied().flatten().chain(fold.followers)) {
             let known = CATALOGUE.iter().flat_map(|rules| rules.iter()).any(|rule| is_one_of(rule.id, &[name]));
             assert!(known, "{name}");
         }
