@@ -176,7 +176,7 @@ fn main() -> io::Result<()> {
         let mut found = Vec::new();
         let mut keep = |finding: xfsinspect::check::Finding| found.push(finding.to_string());
         let start = Instant::now();
-        let report = check(&walk, Depth::Bitmaps, &mut Unobserved, &mut Sink::new(false, &mut keep));
+        let report = check(&walk, Depth::Bitmaps, &mut Unobserved, &mut Sink::new(&mut keep));
         let took = start.elapsed();
         let totals = report.map(|report| report.totals).unwrap_or_default();
         let speed = (EXTENTS / 8) as f64 / took.as_secs_f64() / 1e9;

@@ -9,7 +9,7 @@ use xfsinspect::check::rt::{self, Depth, Sink, Unobserved};
 use xfsinspect::check::{self, Class, Finding, Options, Verdict};
 use xfsinspect::report;
 use xfsinspect::volume::Volume;
-use xfsinspect::walk::{Walk, log};
+use xfsinspect::walk::Walk;
 
 /// Findings that are kept.
 const KEPT: usize = 60;
@@ -43,10 +43,11 @@ pub fn run(volume: &Volume) -> check::Report {
 /// The realtime check as the command `rt` runs it.
 fn realtime(volume: &Volume) {
     let walk = Walk::new(volume);
-    let dirty = log::state(volume).is_dirty() == Some(true);
+    let (_, log) = check::journal::facts(volume);
+    let explains = |finding: &Finding| log.explains(volume, finding);
     let mut findings: Vec<Finding> = Vec::new();
     let mut keep = |finding: Finding| findings.push(finding);
-    let mut sink = Sink::new(dirty, &mut keep);
+    let mut sink = Sink::new(&mut keep).with_log(&explains);
     rt::check(&walk, Depth::Everything, &mut Unobserved, &mut sink);
     let most = check::CATALOGUE.iter().map(|rules| rules.len()).sum::<usize>() * 200;
     assert!(findings.len() <= most);

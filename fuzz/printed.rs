@@ -342,7 +342,7 @@ fn realtime(volume: &Volume) {
     let strip = Strip::new(section.rt.extents);
     let mut printer = Printer { section: &section, scale, strip, lines: 0 };
     let mut keep = |_| {};
-    let mut sink = Sink::new(false, &mut keep);
+    let mut sink = Sink::new(&mut keep);
     if let Some(found) = rt::check(&walk, Depth::Everything, &mut printer, &mut sink) {
         let (sb, zoned) = (volume.superblock(), volume.zoned());
         printable(&rt_report::report_text(("target", false), &scale, sb, zoned, &found));

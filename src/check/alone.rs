@@ -1,9 +1,10 @@
 //! Single inodes, looked at as a check looks at them: fields, maps, and what metadata files must be. For callers that go
 //! over few inodes and cannot tell what only a walk over everything tells: links, names, who else owns a block.
 
-use super::context::{Ctx, Hooks, LogFacts, Options};
+use super::context::{Ctx, Hooks, Options};
 use super::finding::{Class, Finding};
 use super::inode::Worker;
+use super::recovery::LogFacts;
 use super::{dinode, forks, inode, metafile};
 use crate::walk::{Inode, Walk};
 use std::sync::atomic::AtomicBool;

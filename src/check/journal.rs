@@ -1,8 +1,9 @@
 //! The log: what it means for the verdict, and metadata that is ahead of it.
 
-use super::context::{Ctx, LogFacts, Spot};
+use super::context::{Ctx, Spot};
 use super::finding::{Finding, Object};
 use super::raised;
+use super::recovery::LogFacts;
 use crate::error::Place;
 use crate::units::{ByteOffset, Device, LogBlock};
 use crate::volume::{Origin, Volume};

@@ -54,6 +54,7 @@ pub mod metafile;
 pub mod names;
 pub mod owners;
 mod pinpoint;
+pub mod recovery;
 pub mod refcntbt;
 pub mod rmapbt;
 pub mod rt;

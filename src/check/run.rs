@@ -232,7 +232,7 @@ fn realtime(ctx: &Ctx<'_>) {
     let lsn = |lsn: u64, place: &dyn Fn() -> Place| {
         ctx.lsn(lsn, || Spot { place: place().field("lsn"), object: Object::Log });
     };
-    let mut sink = rt::Sink::new(false, &mut out).without_witness(&damaged).with_lsns(&lsn);
+    let mut sink = rt::Sink::new(&mut out).without_witness(&damaged).with_lsns(&lsn);
     if ctx.geometry().realtime.is_none() {
         // What inodes say of a section that is not there was said of them.
         rt::devices::check(ctx.walk, &mut sink);
@@ -240,17 +240,6 @@ fn realtime(ctx: &Ctx<'_>) {
     }
     ctx.begin("realtime section", 0);
     rt::check(ctx.walk, rt::Depth::Everything, &mut rt::Unobserved, &mut sink);
-}
-
-/// May recovery of a dirty log put right what this rule says?
-pub(super) fn recovery_may_explain(rule: &RuleInfo) -> bool {
-    let judged =
-        matches!(rule.class, Class::Corrupt | Class::XCorrupt | Class::XFailed | Class::Preen | Class::Warning);
-    let counters = counters::RAISED.iter().any(|counter| counter.id == rule.id);
-    let against = copies::AGAINST.iter().any(|against| against.id == rule.id);
-    let sb = rule.structure == "sb" && !counters && !against;
-    let stands = rule.structure == "log" || sb;
-    judged && !stands
 }
 
 /// Rules about names that may be broken only because a directory, or an inode btree, is damaged.

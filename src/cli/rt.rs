@@ -3,9 +3,10 @@
 use super::journal;
 use super::session::{Outcome, Session};
 use super::target::{self, Target};
+use crate::check::recovery::LogFacts;
 use crate::check::rt::space::{Owner, Piece};
 use crate::check::rt::{self, Depth, Group, Observer, Owned, Part, Run, Section, Sink, Told, group};
-use crate::check::{Class, Finding, alone, copies};
+use crate::check::{self, Class, Finding, alone, copies};
 use crate::error::Result;
 use crate::report::json;
 use crate::report::rt::{self as report, Scale, Strip};
@@ -196,12 +197,15 @@ const SHOWN: u64 = 10;
 pub fn run(session: &mut Session, args: &RtArgs) -> Result<()> {
     let target = target::open(session, &args.target)?;
     journal::verdict(session, &target);
-    let better = better(session, &target);
-    let volume = better.as_ref().unwrap_or(&target.volume);
-    let walk = Walk::new(volume);
     let dirty = target.log.as_ref().and_then(crate::walk::log::Log::is_dirty) == Some(true);
+    let log = if dirty { check::journal::facts(&target.volume).1 } else { LogFacts::default() };
+    // A superblock that waits in the log may be behind its copies.
+    let better = if log.superblock_waits() { None } else { better(session, &target) };
+    let volume = better.as_ref().unwrap_or(&target.volume);
+    let explains = |finding: &Finding| log.explains(volume, finding);
+    let walk = Walk::new(volume);
     let Some(section) = Section::new(&walk) else {
-        without_section(session, &target, &walk, args, dirty);
+        without_section(session, &target, &walk, args, &explains);
         target.close(session);
         return Ok(());
     };
@@ -247,7 +251,7 @@ pub fn run(session: &mut Session, args: &RtArgs) -> Result<()> {
             Part::Fields => alone.borrow().fields(inode),
             Part::Whole => alone.borrow_mut().whole(inode),
         };
-        let mut sink = Sink::new(dirty, &mut keep).verifying(&verify);
+        let mut sink = Sink::new(&mut keep).with_log(&explains).verifying(&verify);
         let found = rt::check(&walk, depth, &mut printer, &mut sink);
         (found, sink.explained, sink.suppressed().collect::<Vec<_>>())
     });
@@ -368,10 +372,16 @@ fn sentence(finding: &Finding) -> String {
 }
 
 /// There is no realtime section: that is the answer, unless inodes speak of one.
-fn without_section(session: &mut Session, target: &Target, walk: &Walk<'_>, args: &RtArgs, dirty: bool) {
+fn without_section(
+    session: &mut Session,
+    target: &Target,
+    walk: &Walk<'_>,
+    args: &RtArgs,
+    explains: &dyn Fn(&Finding) -> bool,
+) {
     let mut findings: Vec<Finding> = Vec::new();
     let mut keep = |finding: Finding| findings.push(finding);
-    let mut sink = Sink::new(dirty, &mut keep);
+    let mut sink = Sink::new(&mut keep).with_log(explains);
     rt::check(walk, Depth::Everything, &mut rt::Unobserved, &mut sink);
     let (explained, more): (u64, Vec<(&str, u64)>) = (sink.explained, sink.suppressed().collect());
     let sb = walk.volume().superblock();

@@ -42,6 +42,17 @@ fn the_device_of_another_file_system() {
     assert!(text.contains("rtdev-holds-something-else") && text.contains("an XFS superblock"), "{text}");
 }
 
+/// Which devices belong together does not wait in the log.
+#[test]
+fn the_device_of_another_file_system_and_a_dirty_log() {
+    let other = ["--rtdev", "@v5-rtgroups.rt"];
+    for command in ["rt", "check"] {
+        let (text, status) = run(command, "v5-rt-cut", &other);
+        assert!(text.contains("rtsb-wrong-uuid"), "{command}: {text}");
+        assert_eq!(status, Some(1), "{command}: {text}");
+    }
+}
+
 #[test]
 fn the_devices_swapped() {
     let name = "v5-rtgroups";

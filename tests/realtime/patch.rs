@@ -87,7 +87,7 @@ pub fn look(volume: &Volume) -> (BTreeSet<&'static str>, BTreeSet<&'static str>,
             other.insert(finding.rule.id)
         };
     };
-    let report = check(&walk, Depth::Everything, &mut Unobserved, &mut Sink::new(false, &mut keep));
+    let report = check(&walk, Depth::Everything, &mut Unobserved, &mut Sink::new(&mut keep));
     (damage, other, report)
 }
 

@@ -139,6 +139,8 @@ fn grown_then_crashed() {
     let cancel = std::sync::atomic::AtomicBool::new(false);
     let report = check(&volume, &Options::default(), Hooks { progress: &|_| {}, cancel: &cancel });
     assert_eq!(report.summary.verdict, Verdict::DirtyLog, "{:?}", report.findings);
+    let out = common::xfsinspect(&["rt", &path.display().to_string()]);
+    assert_eq!(out.status.code(), Some(3), "{}", String::from_utf8_lossy(&out.stderr));
 }
 
 /// The commands of the list, run by xfs_db, change what the list says.

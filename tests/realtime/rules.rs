@@ -23,7 +23,7 @@ fn findings(volume: &Volume) -> Vec<Finding> {
     let walk = Walk::new(volume);
     let mut found = Vec::new();
     let mut keep = |finding: Finding| found.push(finding);
-    check(&walk, Depth::Everything, &mut Unobserved, &mut Sink::new(false, &mut keep));
+    check(&walk, Depth::Everything, &mut Unobserved, &mut Sink::new(&mut keep));
     found
 }
 
@@ -77,7 +77,7 @@ fn verified(volume: &Volume) -> Vec<&'static str> {
             Part::Fields => alone.borrow().fields(inode),
             Part::Whole => alone.borrow_mut().whole(inode),
         };
-        let mut sink = Sink::new(false, &mut keep).verifying(&verify);
+        let mut sink = Sink::new(&mut keep).verifying(&verify);
         check(&walk, Depth::Everything, &mut Unobserved, &mut sink);
     });
     found

@@ -17,7 +17,7 @@ pub mod group;
 pub mod rules;
 pub mod space;
 
-use super::finding::{Class, Finding, Object, RuleInfo};
+use super::finding::{Finding, Object, RuleInfo};
 use crate::error::{Error, Place};
 use crate::format::rtbitmap::ByteOrder;
 use crate::geometry::Realtime;
@@ -59,15 +59,15 @@ pub struct Sink<'s> {
     verify: &'s dyn Fn(Inode<'_>, Part) -> Vec<Finding>,
     by_rule: BTreeMap<&'static str, u64>,
     raised: u64,
-    /// Does the log hold changes that were not made yet?
-    dirty: bool,
+    /// Is it something that recovery of the log may put right?
+    explains: &'s dyn Fn(&Finding) -> bool,
     /// Disagreements that recovery of the log may explain, and which are no findings therefore.
     pub explained: u64,
 }
 
 impl<'s> Sink<'s> {
-    /// Hands findings on to `out`. With a dirty log one structure may be ahead of another: that is counted, not raised.
-    pub fn new(dirty: bool, out: &'s mut dyn FnMut(Finding)) -> Self {
+    /// Hands findings on to `out`.
+    pub fn new(out: &'s mut dyn FnMut(Finding)) -> Self {
         Self {
             out,
             object: Object::FileSystem,
@@ -76,7 +76,7 @@ impl<'s> Sink<'s> {
             verify: &|_, _| Vec::new(),
             by_rule: BTreeMap::new(),
             raised: 0,
-            dirty,
+            explains: &|_| false,
             explained: 0,
         }
     }
@@ -100,6 +100,12 @@ impl<'s> Sink<'s> {
         Self { verify, ..self }
     }
 
+    /// The same, and what `explains` says recovery of the log may put right is counted, not handed on.
+    #[must_use]
+    pub fn with_log(self, explains: &'s dyn Fn(&Finding) -> bool) -> Self {
+        Self { explains, ..self }
+    }
+
     /// A log sequence number was met.
     pub fn lsn(&self, lsn: u64, place: &dyn Fn() -> Place) {
         (self.lsn)(lsn, place);
@@ -117,22 +123,21 @@ impl<'s> Sink<'s> {
 
     /// Raises a rule.
     pub fn raise(&mut self, rule: &'static RuleInfo, place: Place, found: impl Display, expected: impl Display) {
-        if self.counts(rule) {
-            let place = if place.field.is_none() { place.field(rule.field) } else { place };
-            (self.out)(Finding::new(rule, place, found, expected).about(self.object));
-        }
+        let place = if place.field.is_none() { place.field(rule.field) } else { place };
+        self.hand_on(Finding::new(rule, place, found, expected).about(self.object));
     }
 
-    /// Counts a finding: is it handed on?
-    fn counts(&mut self, rule: &'static RuleInfo) -> bool {
-        if self.dirty && rule.class == Class::XCorrupt {
+    fn hand_on(&mut self, finding: Finding) {
+        if (self.explains)(&finding) {
             self.explained = self.explained.saturating_add(1);
-            return false;
+            return;
         }
         self.raised = self.raised.saturating_add(1);
-        let count = self.by_rule.entry(rule.id).or_insert(0);
+        let count = self.by_rule.entry(finding.rule.id).or_insert(0);
         *count = count.saturating_add(1);
-        *count <= KEPT_PER_RULE
+        if *count <= KEPT_PER_RULE {
+            (self.out)(finding);
+        }
     }
 
     /// Findings so far.
@@ -142,11 +147,7 @@ impl<'s> Sink<'s> {
 
     /// Hands on what is wrong with an inode by itself.
     pub fn verify(&mut self, inode: Inode<'_>, part: Part) {
-        for finding in (self.verify)(inode, part) {
-            if self.counts(finding.rule) {
-                (self.out)(finding);
-            }
-        }
+        (self.verify)(inode, part).into_iter().for_each(|finding| self.hand_on(finding));
     }
 
     /// Raises `damaged` for damage and `unreadable` for bytes that could not be read.

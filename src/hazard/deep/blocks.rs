@@ -114,7 +114,7 @@ impl Reader<'_> {
     pub(super) fn realtime_superblock(&mut self) {
         let mut found: Vec<Finding> = Vec::new();
         let mut keep = |finding: Finding| found.push(finding);
-        devices::check(self.walk, &mut Sink::new(false, &mut keep));
+        devices::check(self.walk, &mut Sink::new(&mut keep));
         for finding in found.into_iter().filter(|finding| finding.rule.structure == "rtsb") {
             let Finding { rule, place, found, expected, .. } = finding;
             let text = || format!("{}: {} is {found}, expected {expected}", rule.summary, rule.field);
