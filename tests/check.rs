@@ -269,6 +269,11 @@ fn the_right_count_is_told() {
         "{}",
         finding.expected
     );
+    // Record 69 of the log of C44: its h_size is the word at byte 320 (struct xlog_rec_header).
+    let report = run(common::devices("c44-log-h_size-huge"));
+    let bytes: Vec<u64> =
+        report.findings.iter().filter(|f| f.place.field == Some("h_size")).map(|f| f.place.byte.0).collect();
+    assert_eq!(bytes, [201_386_496 + 320]);
     let report = run(common::devices("c51-inode-cluster-zeroed"));
     let finding = report.findings.iter().find(|f| f.rule.id == "inobt-inode-block-zeroed").unwrap();
     assert_eq!((finding.place.byte.0, finding.object_path.as_deref()), (77_824, Some(&b"d/f21"[..])));

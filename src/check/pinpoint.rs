@@ -2,6 +2,7 @@
 //! `startblock`); the layouts of [`crate::format`] know its bits. Findings are few, so this is looked up at the end.
 
 use super::finding::Finding;
+use crate::format::log::RecordHeader;
 use crate::format::{Body, Context, Item, Node, Structure, Type, layout, node_table};
 use crate::format::{agf, agi, dinode, superblock};
 use crate::units::ByteOffset;
@@ -23,6 +24,11 @@ pub fn pinpoint(volume: &Volume, finding: &mut Finding) {
 
 fn bits_of(volume: &Volume, finding: &Finding) -> Option<(u64, u64)> {
     let place = &finding.place;
+    if place.structure.starts_with("log block ") {
+        let name = place.field?.strip_prefix("h_")?;
+        let field = RecordHeader::FIELDS.iter().find(|field| field.name == name)?;
+        return Some((field.bit.into(), field.bits.into()));
+    }
     let segments: Vec<&str> = place.structure.split(" › ").collect();
     let at = segments.iter().rposition(|segment| kind(segment).is_some())?;
     let kind = segments.get(at).and_then(|segment| kind(segment))?;
