@@ -12,16 +12,21 @@
 //! | [`check`] | what is wrong? rules as data, findings out |
 //! | [`hazard`] | what is dangerous though valid, and who refuses it? rows of data, verdicts by kernel |
 //! | [`report`] | how is it shown? text and JSON |
+//! | [`Xfs`] | the door: a file system and its objects, put together from the layers |
 //! | `cli` | the program: arguments, commands, exit status (feature `cli`) |
 //!
 //! [`units`] has the address types, [`error`] the errors and the places they speak of.
 //!
-//! ```
-//! use std::sync::Arc;
-//! use xfsinspect::{source::MemorySource, volume::{Choice, Devices, Volume}};
+//! ```no_run
+//! use xfsinspect::Xfs;
 //!
-//! let nothing = Devices::data_only(Arc::new(MemorySource::new(vec![0; 4096])));
-//! assert!(Volume::open(nothing, Choice::default()).is_err());
+//! let fs = Xfs::builder("/dev/md2").realtime("/dev/md3").open()?;
+//! print!("{}", fs.info());
+//! for entry in fs.path("/video")?.entries() {
+//!     let entry = entry?;
+//!     println!("{} {}", entry.ino, entry.name.escape_ascii());
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 pub mod check;
@@ -36,3 +41,6 @@ pub mod source;
 pub mod units;
 pub mod volume;
 pub mod walk;
+mod xfs;
+
+pub use xfs::{Builder, Content, Object, Xfs};

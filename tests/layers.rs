@@ -16,6 +16,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("check", &["walk", "volume", "geometry", "format", "error", "units"]),
     ("hazard", &["check", "walk", "volume", "geometry", "format", "error", "units"]),
     ("report", &["check", "hazard", "geometry", "format", "error", "units"]),
+    ("xfs", &["report", "hazard", "check", "walk", "volume", "source", "geometry", "format", "error", "units"]),
     ("cli", &["source", "format", "geometry", "volume", "walk", "check", "hazard", "report", "error", "units"]),
 ];
 
