@@ -17,7 +17,7 @@ pub struct Features {
     pub log_incompat: u32,
 }
 
-/// A feature bit: which word, mask, mkfs's or the kernel's short name.
+/// A feature bit: where it stands, what it is called, who knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bit {
     /// Word it stands in.
@@ -26,6 +26,18 @@ pub struct Bit {
     pub mask: u32,
     /// Short name: mkfs.xfs's where it has one.
     pub name: &'static str,
+    /// First Linux and first xfsprogs that know it, as major and minor number; `None` for V4 bits, which are older than
+    /// both 3.0s.
+    pub since: Option<Since>,
+}
+
+/// First releases that know a feature.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Since {
+    /// Linux (`XFS_SB_FEAT_*_ALL` of the release).
+    pub kernel: (u16, u16),
+    /// xfsprogs.
+    pub xfsprogs: (u16, u16),
 }
 
 /// The words that hold feature bits.
@@ -57,49 +69,115 @@ impl Word {
             Self::LogIncompat => "features_log_incompat",
         }
     }
+
+    #[allow(clippy::as_conversions)] // OK: an enum without values, in a constant
+    const fn is(self, other: Self) -> bool {
+        self as u8 == other as u8
+    }
 }
 
-const fn bit(word: Word, mask: u32, name: &'static str) -> Bit {
-    Bit { word, mask, name }
+/// The one table of feature bits. V4: word, mask, name. V5: the method that asks for it, word, mask, name, first Linux,
+/// first xfsprogs, and the same feature on V4 where it has one.
+macro_rules! features {
+    (
+        v4 { $( $word4:ident $mask4:literal $name4:literal; )* }
+        v5 { $( $(#[doc = $doc:literal])* $method:ident $word:ident $mask:literal $name:literal
+            ($k0:literal, $k1:literal) ($x0:literal, $x1:literal) $(, v4 $on_v4:expr)?; )* }
+    ) => {
+        /// Every feature bit of Linux 7.2 (`xfs_format.h`), oldest first.
+        pub const BITS: &[Bit] = &[
+            $( Bit { word: Word::$word4, mask: $mask4, name: $name4, since: None }, )*
+            $( Bit {
+                word: Word::$word, mask: $mask, name: $name,
+                since: Some(Since { kernel: ($k0, $k1), xfsprogs: ($x0, $x1) }),
+            }, )*
+        ];
+
+        impl Features {
+            $(
+                $(#[doc = $doc])*
+                pub fn $method(&self) -> bool {
+                    let on_v4: fn(&Self) -> bool = features!(@v4 $($on_v4)?);
+                    if self.is_v5() { self.word(Word::$word) & $mask != 0 } else { on_v4(self) }
+                }
+            )*
+        }
+    };
+    (@v4) => { |_| false };
+    (@v4 $on_v4:expr) => { $on_v4 };
 }
 
-/// Every feature bit of Linux 7.2 (`xfs_format.h`), oldest first.
-pub const BITS: &[Bit] = &[
-    bit(Word::Version, 0x0010, "attr"),
-    bit(Word::Version, 0x0020, "nlink"),
-    bit(Word::Version, 0x0040, "quota"),
-    bit(Word::Version, 0x0080, "align"),
-    bit(Word::Version, 0x0100, "dalign"),
-    bit(Word::Version, 0x0200, "shared"),
-    bit(Word::Version, 0x0400, "logv2"),
-    bit(Word::Version, 0x0800, "sector"),
-    bit(Word::Version, 0x1000, "extflg"),
-    bit(Word::Version, 0x2000, "dirv2"),
-    bit(Word::Version, 0x4000, "ascii-ci"),
-    bit(Word::Version, 0x8000, "morebits"),
-    bit(Word::Features2, 0x0002, "lazy-count"),
-    bit(Word::Features2, 0x0008, "attr2"),
-    bit(Word::Features2, 0x0010, "parent-v4"),
-    bit(Word::Features2, 0x0080, "projid32bit"),
-    bit(Word::Features2, 0x0100, "crc"),
-    bit(Word::Features2, 0x0200, "ftype-v4"),
-    bit(Word::RoCompat, 0x1, "finobt"),
-    bit(Word::RoCompat, 0x2, "rmapbt"),
-    bit(Word::RoCompat, 0x4, "reflink"),
-    bit(Word::RoCompat, 0x8, "inobtcount"),
-    bit(Word::Incompat, 0x001, "ftype"),
-    bit(Word::Incompat, 0x002, "sparse"),
-    bit(Word::Incompat, 0x004, "meta_uuid"),
-    bit(Word::Incompat, 0x008, "bigtime"),
-    bit(Word::Incompat, 0x010, "needsrepair"),
-    bit(Word::Incompat, 0x020, "nrext64"),
-    bit(Word::Incompat, 0x040, "exchange"),
-    bit(Word::Incompat, 0x080, "parent"),
-    bit(Word::Incompat, 0x100, "metadir"),
-    bit(Word::Incompat, 0x200, "zoned"),
-    bit(Word::Incompat, 0x400, "zone-gaps"),
-    bit(Word::LogIncompat, 0x1, "log-xattrs"),
-];
+features! {
+    v4 {
+        Version 0x0010 "attr";
+        Version 0x0020 "nlink";
+        Version 0x0040 "quota";
+        Version 0x0080 "align";
+        Version 0x0100 "dalign";
+        Version 0x0200 "shared";
+        Version 0x0400 "logv2";
+        Version 0x0800 "sector";
+        Version 0x1000 "extflg";
+        Version 0x2000 "dirv2";
+        Version 0x4000 "ascii-ci";
+        Version 0x8000 "morebits";
+        Features2 0x0002 "lazy-count";
+        Features2 0x0008 "attr2";
+        Features2 0x0010 "parent-v4";
+        Features2 0x0080 "projid32bit";
+        Features2 0x0100 "crc";
+        Features2 0x0200 "ftype-v4";
+    }
+    v5 {
+        /// Free inode btree.
+        has_finobt RoCompat 0x1 "finobt" (3, 16) (3, 2);
+        /// Reverse mapping btree.
+        has_rmapbt RoCompat 0x2 "rmapbt" (4, 8) (4, 8);
+        /// Shared extents and the refcount btree.
+        has_reflink RoCompat 0x4 "reflink" (4, 9) (4, 9);
+        /// Block counts of inobt and finobt in the AGI.
+        has_inobtcount RoCompat 0x8 "inobtcount" (5, 10) (5, 10);
+        /// File type in directory entries.
+        has_ftype Incompat 0x001 "ftype" (3, 12) (3, 2), v4 |f| f.two(0x200);
+        /// Sparse inode chunks.
+        has_sparse Incompat 0x002 "sparse" (4, 2) (4, 2);
+        /// Metadata carries `sb_meta_uuid`, not `sb_uuid`.
+        has_meta_uuid Incompat 0x004 "meta_uuid" (4, 3) (4, 3);
+        /// Timestamps past 2038.
+        has_bigtime Incompat 0x008 "bigtime" (5, 10) (5, 10);
+        /// xfs_repair must run before the next mount.
+        needs_repair Incompat 0x010 "needsrepair" (5, 11) (5, 11);
+        /// 64-bit extent counters.
+        has_nrext64 Incompat 0x020 "nrext64" (5, 19) (5, 19);
+        /// Exchange-range requests may stand in the log.
+        has_exchange Incompat 0x040 "exchange" (6, 10) (6, 10);
+        /// Parent pointers.
+        has_parent Incompat 0x080 "parent" (6, 10) (6, 10);
+        /// Metadata directory tree; realtime groups wherever there is a realtime section.
+        has_metadir Incompat 0x100 "metadir" (6, 13) (6, 13);
+        /// Zoned realtime allocator.
+        has_zoned Incompat 0x200 "zoned" (6, 15) (6, 15);
+        /// Groups of a zoned realtime device have gaps in their disk addresses.
+        has_zone_gaps Incompat 0x400 "zone-gaps" (6, 15) (6, 15);
+        /// Attribute updates are logged as intents.
+        has_log_xattrs LogIncompat 0x1 "log-xattrs" (5, 19) (5, 19);
+    }
+}
+
+/// First Linux that knows the feature with this bit.
+pub const fn first_kernel(word: Word, mask: u32) -> Option<(u16, u16)> {
+    let mut rest = BITS;
+    while let [bit, more @ ..] = rest {
+        if bit.word.is(word) && bit.mask == mask {
+            return match bit.since {
+                Some(since) => Some(since.kernel),
+                None => None,
+            };
+        }
+        rest = more;
+    }
+    None
+}
 
 macro_rules! tests_of {
     ($( $(#[doc = $doc:literal])* $name:ident = $v5:expr, $v4:expr; )*) => { $(
@@ -166,36 +244,6 @@ impl Features {
     }
 
     tests_of! {
-        /// Free inode btree.
-        has_finobt = |f| f.ro_compat & 1 != 0, |_| false;
-        /// Reverse mapping btree.
-        has_rmapbt = |f| f.ro_compat & 2 != 0, |_| false;
-        /// Shared extents and the refcount btree.
-        has_reflink = |f| f.ro_compat & 4 != 0, |_| false;
-        /// Block counts of inobt and finobt in the AGI.
-        has_inobtcount = |f| f.ro_compat & 8 != 0, |_| false;
-        /// File type in directory entries.
-        has_ftype = |f| f.incompat & 1 != 0, |f| f.two(0x200);
-        /// Sparse inode chunks.
-        has_sparse = |f| f.incompat & 2 != 0, |_| false;
-        /// Metadata carries `sb_meta_uuid`, not `sb_uuid`.
-        has_meta_uuid = |f| f.incompat & 4 != 0, |_| false;
-        /// Timestamps past 2038.
-        has_bigtime = |f| f.incompat & 8 != 0, |_| false;
-        /// xfs_repair must run before the next mount.
-        needs_repair = |f| f.incompat & 0x10 != 0, |_| false;
-        /// 64-bit extent counters.
-        has_nrext64 = |f| f.incompat & 0x20 != 0, |_| false;
-        /// Exchange-range requests may stand in the log.
-        has_exchange = |f| f.incompat & 0x40 != 0, |_| false;
-        /// Parent pointers.
-        has_parent = |f| f.incompat & 0x80 != 0, |_| false;
-        /// Metadata directory tree; realtime groups wherever there is a realtime section.
-        has_metadir = |f| f.incompat & 0x100 != 0, |_| false;
-        /// Zoned realtime allocator.
-        has_zoned = |f| f.incompat & 0x200 != 0, |_| false;
-        /// Groups of a zoned realtime device have gaps in their disk addresses.
-        has_zone_gaps = |f| f.incompat & 0x400 != 0, |_| false;
         /// Extended attributes may exist.
         has_attr = |_| true, |f| f.v4(0x10);
         /// Attribute fork at a variable offset.

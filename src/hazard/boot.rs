@@ -4,25 +4,10 @@
 //! distributions patch theirs, and whether GRUB has to read this file system only its owner knows.
 
 use super::kernel::{ALWAYS, NEVER, v};
-use super::{About, Answer, Confidence, LogState, Row, Version, danger, note, refuse};
+use super::{About, Answer, Confidence, LogState, Row, danger, note, refuse};
+use crate::format::features::Word;
 
 const UNKNOWN: &str = "\"unknown filesystem\": grub-install fails, or the machine does not boot";
-/// Bits with the first release of xfsprogs that knows them.
-const TOOLS: [(u32, u32, Version, &str); 13] = [
-    (0x001, 0, v(3, 2), "ftype"),
-    (0, 0x1, v(3, 2), "finobt"),
-    (0x002, 0, v(4, 2), "sparse"),
-    (0x004, 0, v(4, 3), "meta_uuid"),
-    (0, 0x2, v(4, 8), "rmapbt"),
-    (0, 0x4, v(4, 9), "reflink"),
-    (0x008, 0x8, v(5, 10), "bigtime or inobtcount"),
-    (0x010, 0, v(5, 11), "needsrepair"),
-    (0x020, 0, v(5, 19), "nrext64"),
-    (0x0c0, 0, v(6, 10), "exchange or parent"),
-    (0x100, 0, v(6, 13), "metadir"),
-    (0x600, 0, v(6, 15), "zoned"),
-    (!0x7ff, !0xf, NEVER, "a feature that 7.2 does not know"),
-];
 
 pub(super) const ROWS: &[Row] = &[
     Row {
@@ -256,17 +241,17 @@ pub(super) const ROWS: &[Row] = &[
         about: About::Tools,
         title: "features newer than the tool",
         test: |f| {
-            let needed =
-                TOOLS.iter().rev().find(|(incompat, ro, ..)| f.v5() && (f.incompat(*incompat) || f.ro_compat(*ro)));
-            match needed {
-                None => Answer::No,
-                Some((.., version, what)) if *version == NEVER => {
-                    f.at(true, "features_incompat", || format!("{what}: no release of xfsprogs up to 7.2"))
-                }
-                Some((.., version, what)) => {
-                    f.at(true, "features_incompat", || format!("xfsprogs {version} or later is needed ({what})"))
-                }
+            let bits = || f.features.names().filter(|bit| matches!(bit.word, Word::Incompat | Word::RoCompat));
+            let known = || bits().filter_map(|bit| Some((bit.since?.xfsprogs, bit.name)));
+            if f.v5() && (f.features.unknown(Word::Incompat) | f.features.unknown(Word::RoCompat)) != 0 {
+                let text = || "a feature that 7.2 does not know: no release of xfsprogs up to 7.2".into();
+                return f.at(true, "features_incompat", text);
             }
+            let Some(newest) = known().map(|(version, _)| version).max() else { return Answer::No };
+            let names: Vec<_> = known().filter(|(version, _)| *version == newest).map(|(_, name)| name).collect();
+            f.at(true, "features_incompat", || {
+                format!("xfsprogs {} or later is needed ({})", v(newest.0, newest.1), names.join(", "))
+            })
         },
         effects: &[refuse(
             ALWAYS,

@@ -8,12 +8,21 @@ use super::{
     About, Answer, Confidence, Evidence, Facts, LogState, Modes, Row, danger, effect, note, read_only, refuse,
 };
 use super::{Severity, Stable};
+use crate::format::features::{self, Word};
 
 /// First kernel with V5.
 const V5: super::Version = v(3, 10);
 
+/// First kernel that knows a bit.
+const fn first(word: Word, mask: u32) -> super::Version {
+    match features::first_kernel(word, mask) {
+        Some((major, minor)) => v(major, minor),
+        None => NEVER,
+    }
+}
+
 macro_rules! feature_rows {
-    ($( $id:literal $refs:literal $kind:ident $mask:literal until ($major:literal, $minor:literal), $title:literal,
+    ($( $id:literal $refs:literal $kind:ident $mask:literal, $title:literal,
         $explanation:literal, advice $advice:literal, source $source:literal, fire $fire:literal; )*) => {
         &[ $( Row {
             id: $id,
@@ -21,7 +30,7 @@ macro_rules! feature_rows {
             about: About::Kernel,
             title: $title,
             test: |f| feature_rows!(@test $kind f $mask),
-            effects: &[feature_rows!(@effect $kind v($major, $minor), $mask)],
+            effects: &[feature_rows!(@effect $kind $mask)],
             explanation: $explanation,
             advice: $advice,
             source: $source,
@@ -39,69 +48,69 @@ macro_rules! feature_rows {
             format!("features_ro_compat {:#x} has {:#x}", $f.features.ro_compat, $mask)
         })
     };
-    (@effect incompat $until:expr, $mask:literal) => {
-        refuse(V5, $until, concat!("\"Superblock has unknown incompatible features\" (", stringify!($mask), "), EINVAL"))
+    (@effect incompat $mask:literal) => {
+        refuse(V5, first(Word::Incompat, $mask), concat!("\"Superblock has unknown incompatible features\" (", stringify!($mask), "), EINVAL"))
     };
-    (@effect ro_compat $until:expr, $mask:literal) => {
-        read_only(V5, $until, concat!("read-write: \"Superblock has unknown read-only compatible features\" (", stringify!($mask), "), EINVAL; read-only works"))
+    (@effect ro_compat $mask:literal) => {
+        read_only(V5, first(Word::RoCompat, $mask), concat!("read-write: \"Superblock has unknown read-only compatible features\" (", stringify!($mask), "), EINVAL; read-only works"))
     };
 }
 
 pub(super) const BITS: &[Row] = feature_rows! {
-    "incompat-ftype-unknown" "F-02" incompat 0x001 until (3, 12), "file type in directory entries",
+    "incompat-ftype-unknown" "F-02" incompat 0x001, "file type in directory entries",
         "The type of a file stands in its directory entry, which a kernel without the feature would read as part of the next field.",
         advice "Use 3.12 or later.", source "xfs_sb.h masks in 3.11.0 and 3.12.10", fire "any V5 mkfs (neighbour: V4)";
-    "incompat-sparse-inodes-unknown" "F-05" incompat 0x002 until (4, 2), "sparse inode chunks",
+    "incompat-sparse-inodes-unknown" "F-05" incompat 0x002, "sparse inode chunks",
         "Inode chunks may be only partly allocated; 4.2 itself calls the feature experimental.",
         advice "Use 4.2 or later, or make the file system with -i sparse=0.", source "masks in 4.1.6 and 4.2.8",
         fire "mkfs.xfs -i sparse=1 (neighbour: sparse=0)";
-    "incompat-meta-uuid-unknown" "F-06" incompat 0x004 until (4, 3), "metadata carries another UUID than the superblock shows",
+    "incompat-meta-uuid-unknown" "F-06" incompat 0x004, "metadata carries another UUID than the superblock shows",
         "xfs_admin -U changed the UUID that users see; metadata still carries the old one, kept in meta_uuid.",
         advice "Use 4.3 or later; xfs_admin -U restore brings the old UUID back.", source "masks in 4.2.8 and 4.3-rc",
         fire "xfs_admin -U generate (neighbour: fresh)";
-    "incompat-bigtime-unknown" "F-10" incompat 0x008 until (5, 10), "timestamps past 2038",
+    "incompat-bigtime-unknown" "F-10" incompat 0x008, "timestamps past 2038",
         "Timestamps count nanoseconds since 1901 in 64 bits; another kernel would read wrong dates.",
         advice "Use 5.10 or later, or make the file system with -m bigtime=0.", source "masks in 5.9.1 and 5.10.198",
         fire "mkfs.xfs -m bigtime=1 (neighbour: bigtime=0)";
-    "incompat-nrext64-unknown" "F-12" incompat 0x020 until (5, 19), "64-bit extent counters",
+    "incompat-nrext64-unknown" "F-12" incompat 0x020, "64-bit extent counters",
         "Inodes of such file systems count extents in another field of 64 bits. 5.19 to 6.4 print that the feature is experimental.",
         advice "Use 5.19 or later, or make the file system with -i nrext64=0.", source "masks in 5.15.148 and 5.19.0",
         fire "mkfs.xfs -i nrext64=1 (neighbour: nrext64=0)";
-    "incompat-exchange-unknown" "F-13" incompat 0x040 until (6, 10), "exchange-range",
+    "incompat-exchange-unknown" "F-13" incompat 0x040, "exchange-range",
         "The log may hold requests to exchange extents of two files. mkfs.xfs sets the bit by default in current releases.",
         advice "Use 6.10 or later, or make the file system with -i exchange=0.", source "masks in 6.9.0 and 6.10.0",
         fire "mkfs.xfs -i exchange=1 (neighbour: exchange=0)";
-    "incompat-parent-unknown" "F-14" incompat 0x080 until (6, 10), "parent pointers",
+    "incompat-parent-unknown" "F-14" incompat 0x080, "parent pointers",
         "Every file carries the names of its parents as extended attributes, kept up to date with directories. mkfs.xfs sets \
          the bit by default in current releases.",
         advice "Use 6.10 or later, or make the file system with -n parent=0.", source "masks in 6.9.0 and 6.10.0",
         fire "mkfs.xfs -n parent=1 (neighbour: parent=0)";
-    "incompat-metadir-unknown" "F-15" incompat 0x100 until (6, 13), "metadata directory, realtime groups",
+    "incompat-metadir-unknown" "F-15" incompat 0x100, "metadata directory, realtime groups",
         "Metadata inodes hang below a directory of their own, and the realtime section is cut into groups.",
         advice "Use 6.13 or later, or make the file system with -m metadir=0.", source "masks in 6.12.117 and 6.13.2",
         fire "mkfs.xfs -m metadir=1 (neighbour: metadir=0)";
-    "incompat-zoned-unknown" "F-17" incompat 0x200 until (6, 15), "zoned realtime section",
+    "incompat-zoned-unknown" "F-17" incompat 0x200, "zoned realtime section",
         "Realtime space is allocated zone by zone, without a bitmap. That 6.15 is the first rests on its merge text: 6.14.0 \
          lacks the bit, 6.18.2 has it.",
         advice "Use 6.15 or later.", source "masks in 6.14.0 and 6.18.2",
         fire "mkfs.xfs -m metadir=1 -r zoned=1 (neighbour: metadir only)";
-    "incompat-zone-gaps-unknown" "F-17" incompat 0x400 until (6, 15), "zones with gaps",
+    "incompat-zone-gaps-unknown" "F-17" incompat 0x400, "zones with gaps",
         "Zones begin at powers of two on the device. First release uncertain by one: 6.14.0 lacks the bit, 6.18.2 has it.",
         advice "Use 6.15 or later.", source "masks in 6.14.0 and 6.18.2",
         fire "xfs_db -x -c 'write -d features_incompat' with 0x400 added on a zoned image (neighbour: without)";
-    "rocompat-finobt-unknown" "F-04" ro_compat 0x1 until (3, 16), "free inode btree",
+    "rocompat-finobt-unknown" "F-04" ro_compat 0x1, "free inode btree",
         "A kernel without the feature would let the btree of free inodes go stale.",
         advice "Mount read-only, or use 3.16 or later.", source "masks in 3.15.5 and 3.16.0",
         fire "mkfs.xfs -m finobt=1 (neighbour: finobt=0)";
-    "rocompat-rmapbt-unknown" "F-07" ro_compat 0x2 until (4, 8), "reverse mapping btree",
+    "rocompat-rmapbt-unknown" "F-07" ro_compat 0x2, "reverse mapping btree",
         "A kernel without the feature would let the btree of owners go stale.",
         advice "Mount read-only, use 4.8 or later, or make the file system with -m rmapbt=0.", source "masks in 4.4.155 and 4.8.15",
         fire "mkfs.xfs -m rmapbt=1 (neighbour: rmapbt=0)";
-    "rocompat-reflink-unknown" "F-08" ro_compat 0x4 until (4, 9), "shared extents",
+    "rocompat-reflink-unknown" "F-08" ro_compat 0x4, "shared extents",
         "A kernel without the feature would overwrite blocks that other files share. 4.9 to 4.15 call it experimental.",
         advice "Mount read-only, use 4.9 or later, or make the file system with -m reflink=0.", source "masks in 4.8.15 and 4.9.0",
         fire "mkfs.xfs -m reflink=1 (neighbour: reflink=0)";
-    "rocompat-inobtcount-unknown" "F-09" ro_compat 0x8 until (5, 10), "block counts of the inode btrees",
+    "rocompat-inobtcount-unknown" "F-09" ro_compat 0x8, "block counts of the inode btrees",
         "A kernel without the feature would let the counts in the AGI go stale.",
         advice "Mount read-only, use 5.10 or later, or make the file system with -m inobtcount=0.", source "masks in 5.9.1 and 5.10.198",
         fire "mkfs.xfs -m inobtcount=1 (neighbour: inobtcount=0)";
@@ -203,7 +212,7 @@ pub(super) const WORDS: &[Row] = &[
         about: About::Kernel,
         title: "an incompatible feature that Linux 7.2 does not know",
         test: |f| {
-            let bits = f.features.incompat & !0x7ff;
+            let bits = f.features.unknown(Word::Incompat);
             f.at(f.v5() && bits != 0, "features_incompat", || format!("features_incompat {:#x} has {bits:#x}", f.features.incompat))
         },
         effects: &[refuse(V5, NEVER, "\"Superblock has unknown incompatible features\", EINVAL")],
@@ -219,7 +228,7 @@ pub(super) const WORDS: &[Row] = &[
         about: About::Kernel,
         title: "a read-only compatible feature that Linux 7.2 does not know",
         test: |f| {
-            let bits = f.features.ro_compat & !0xf;
+            let bits = f.features.unknown(Word::RoCompat);
             f.at(f.v5() && bits != 0, "features_ro_compat", || format!("features_ro_compat {:#x} has {bits:#x}", f.features.ro_compat))
         },
         effects: &[read_only(V5, NEVER, "read-write: \"Superblock has unknown read-only compatible features\", EINVAL; read-only works")],
