@@ -70,6 +70,9 @@ pub struct Common {
     /// Map regular files into memory (if a file is cut short meanwhile, the program dies)
     #[arg(long, global = true)]
     pub mmap: bool,
+    /// Unpack zstd images that need more than 128 MiB of memory for it (up to 2 GiB)
+    #[arg(long, global = true)]
+    pub zstd_long: bool,
     /// Read through the superblock copy in this AG
     #[arg(long, global = true, value_name = "N")]
     pub sb: Option<u32>,
@@ -242,11 +245,12 @@ pub struct PreflightArgs {
 /// Arguments of `explain`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
+  xfsinspect explain | grep quota
   xfsinspect explain rt-bitmap-end-scan
   xfsinspect explain sb-dalign-without-unit")]
 pub struct ExplainArgs {
-    /// Id of a hazard, a finding or a warning
-    #[arg(required_unless_present = "catalogue", value_name = "ID")]
+    /// Ids of hazards, findings or warnings; without one, all are listed
+    #[arg(value_name = "ID")]
     pub ids: Vec<String>,
     /// The whole registry of hazards, as docs/hazards.md
     #[arg(long, hide = true)]

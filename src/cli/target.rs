@@ -73,11 +73,12 @@ fn open_source(session: &mut Session, path: &Path, offset: Option<u64>) -> Resul
 }
 
 fn regular(session: &Session, file: FileSource, name: &str) -> Result<Box<dyn Source>> {
-    let mut head = [0; 4];
-    let packed = file.len() >= 4 && file.read_at(ByteOffset(0), &mut head).is_ok() && source::is_zstd(&head);
-    let file = if packed {
+    let file = if source::is_zstd(&file) {
         let handle = file.file().try_clone().map_err(system(name))?;
-        let unpacked = source::unpack_zstd(handle).map_err(system(format!("{name}: cannot unpack the zstd image")))?;
+        let unpacked = source::unpack_zstd(handle, session.common.zstd_long).map_err(|why| {
+            let hint = if why.kind() == std::io::ErrorKind::Unsupported { " (--zstd-long takes it)" } else { "" };
+            system(format!("{name}: cannot unpack the zstd image{hint}"))(why)
+        })?;
         FileSource::from_file(unpacked).map_err(system(name))?
     } else {
         file
