@@ -29,6 +29,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+// A panic where stderr or stdout cannot be written: the program writes through its session.
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
+
 pub mod check;
 #[cfg(feature = "cli")]
 pub mod cli;

@@ -1,18 +1,23 @@
-//! `explain`: what an id means.
+//! `explain`: what an id means, or which there are.
 
 use super::args::ExplainArgs;
 use super::session::Session;
 use crate::error::{Error, Result};
 use crate::hazard::{self, About, Row};
 use crate::report::explain;
+use crate::report::warning::{WARNINGS, warning};
 use crate::{check, report::text::escaped};
 use serde_json::{Map, Value as Json, json};
+use std::collections::BTreeMap;
 
 /// Explains each id; an unknown one is an error and does not keep the others from being explained.
 pub fn run(session: &mut Session, args: &ExplainArgs) -> Result<()> {
     if args.catalogue {
         session.print(&explain::catalogue());
         return Ok(());
+    }
+    if args.ids.is_empty() {
+        list(session);
     }
     for (i, id) in args.ids.iter().enumerate() {
         if i > 0 && !session.common.json {
@@ -32,7 +37,14 @@ pub fn run(session: &mut Session, args: &ExplainArgs) -> Result<()> {
                 "summary": rule.summary, "explanation": words(rule.explanation), "source": rule.source, "since": rule.since,
             }))),
             Some(rule) => session.print(&explain::rule(rule)),
-            None if rows.is_empty() => session.error(&Error::request(unknown(id))),
+            None if rows.is_empty() => match warning(id) {
+                Some(warning) if session.common.json => session.print_json(object(json!({
+                    "type": "warning_info", "id": warning.id, "summary": warning.summary,
+                    "explanation": warning.explanation, "advice": warning.advice,
+                }))),
+                Some(warning) => session.print(&explain::warning(warning)),
+                None => session.error(&Error::request(unknown(id))),
+            },
             None => {}
         }
     }
@@ -68,12 +80,39 @@ fn of_hazard(row: &Row) -> Map<String, Json> {
     }))
 }
 
-/// No such id; those that have it in their name are offered.
+/// Every id with what it says, in the order of the alphabet.
+fn every_id() -> BTreeMap<&'static str, (&'static str, &'static str)> {
+    let rules = check::CATALOGUE.iter().flat_map(|rules| rules.iter());
+    let rules = rules.map(|rule| (rule.id, ("finding", rule.summary)));
+    let warnings = WARNINGS.iter().map(|warning| (warning.id, ("warning", warning.summary)));
+    // An id that is two things is explained as the first of hazard, finding, warning.
+    let hazards = hazard::rows().map(|row| (row.id, ("hazard", row.title)));
+    warnings.chain(rules).chain(hazards).collect()
+}
+
+fn list(session: &mut Session) {
+    let all = every_id();
+    let width = all.keys().map(|id| id.len()).max().unwrap_or(0);
+    for (id, (kind, says)) in all {
+        if session.common.json {
+            session.print_json(object(json!({ "type": "id", "id": id, "kind": kind, "summary": says })));
+        } else {
+            session.print(&format!("{id:<width$}  {kind:<7}  {says}\n"));
+        }
+    }
+}
+
+/// No such id; those that have it in their name are offered, else those that are written nearly so.
 fn unknown(id: &str) -> String {
-    let rules = check::CATALOGUE.iter().flat_map(|rules| rules.iter()).map(|rule| rule.id);
-    let near: Vec<&str> =
-        hazard::rows().map(|row| row.id).chain(rules).filter(|known| known.contains(id)).take(8).collect();
-    let offer =
-        if near.is_empty() || id.is_empty() { String::new() } else { format!("; did you mean {}?", near.join(", ")) };
-    format!("{}: no hazard or finding has that id{offer}", escaped(id.as_bytes()))
+    let all = every_id();
+    let mut near: Vec<&str> =
+        all.keys().copied().filter(|known| !id.is_empty() && known.contains(id)).take(8).collect();
+    if near.is_empty() {
+        let mut ranked: Vec<(f64, &str)> = all.keys().map(|known| (strsim::jaro_winkler(id, known), *known)).collect();
+        ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
+        near = ranked.into_iter().take_while(|(score, _)| *score > 0.8).map(|(_, known)| known).take(4).collect();
+    }
+    let offer = if near.is_empty() { String::new() } else { format!("; did you mean {}?", near.join(", ")) };
+    let id = escaped(id.as_bytes());
+    format!("{id}: no hazard, finding or warning has that id{offer} (explain without an id lists them all)")
 }

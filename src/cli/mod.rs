@@ -69,8 +69,10 @@ pub fn main() -> ExitCode {
         Err(error) => {
             // Help and version are answers, anything else is a usage error: 2, as clap has it.
             let code = u8::try_from(error.exit_code()).unwrap_or(2);
-            let _ = error.print();
-            return ExitCode::from(code);
+            return match error.print() {
+                Err(why) if why.kind() != std::io::ErrorKind::BrokenPipe => ExitCode::from(2),
+                _ => ExitCode::from(code),
+            };
         }
     };
     let mut session = Session::new(args.common.clone());

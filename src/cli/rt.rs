@@ -341,7 +341,7 @@ fn tell(session: &mut Session, findings: &[Finding], more: &[(&str, u64)], expla
                 if std::ptr::eq(finding, findings.first().unwrap_or(finding)) { "\n" } else { "" }
             ));
         } else {
-            eprintln!("{line}");
+            session.tell(&line);
         }
     }
     let mut hidden: BTreeMap<&str, u64> = shown.into_iter().filter(|(_, n)| *n > most).collect();

@@ -3,6 +3,8 @@
 use super::args::{Color, Common};
 use crate::error::Error;
 use crate::report::json;
+use crate::report::text::visible;
+use crate::report::warning::warning;
 use crate::source::IoStats;
 use serde_json::{Map, Value as Json, json};
 use std::io::{IsTerminal, Write};
@@ -72,13 +74,15 @@ pub struct Session {
     judges: bool,
 }
 
-/// Warnings of which a check makes findings under another name.
-const JUDGED: [&str; 6] =
-    ["device-too-short", "log-behind-metadata", "log-foreign", "log-recovery-fails", "log-start-zeroed", "log-unknown"];
-
 /// Does a check make a finding of what this warning says?
 fn is_judged(id: &str) -> bool {
-    JUDGED.contains(&id) || crate::check::rule(id).is_some()
+    warning(id).is_some_and(|warning| warning.judged) || crate::check::rule(id).is_some()
+}
+
+/// Writes a line to stderr, with nothing hidden in it. Where stderr cannot be written, the answer still is, and the exit
+/// status tells the rest.
+fn say(lead: &str, text: &str) {
+    let _ = writeln!(std::io::stderr(), "{lead}{}", visible(text));
 }
 
 /// Output is written in pieces of this size, and at once on a terminal.
@@ -122,7 +126,7 @@ impl Session {
         self.outcome(outcome);
         if !self.common.quiet {
             let (on, off) = if self.color_stderr() { ("\x1b[33m", "\x1b[0m") } else { ("", "") };
-            eprintln!("{on}warning[{id}]{off}: {message}");
+            say(&format!("{on}warning[{id}]{off}: "), &message);
         }
         self.warnings.push(Warning { id, message });
     }
@@ -131,7 +135,7 @@ impl Session {
     pub fn error(&mut self, error: &Error) {
         self.outcome(Outcome::Incomplete);
         let (on, off) = if self.color_stderr() { ("\x1b[31m", "\x1b[0m") } else { ("", "") };
-        eprintln!("{on}error{off}: {error}");
+        say(&format!("{on}error{off}: "), &error.to_string());
     }
 
     /// The warnings since the last call, for the JSON of an answer.
@@ -152,7 +156,7 @@ impl Session {
             self.print_json(json::error(error));
         }
         let (on, off) = if self.color_stderr() { ("\x1b[31m", "\x1b[0m") } else { ("", "") };
-        eprintln!("{on}error{off}: {error}");
+        say(&format!("{on}error{off}: "), &error.to_string());
     }
 
     /// Writes the warnings so far as lines of JSON, for commands that answer with lines.
@@ -160,15 +164,20 @@ impl Session {
         if self.common.json {
             for warning in std::mem::take(&mut self.warnings) {
                 let line = json!({ "type": "warning", "id": warning.id, "message": warning.message });
-                self.print(&format!("{line}\n"));
+                self.print(&format!("{}\n", json::escape_hidden(line.to_string())));
             }
         }
+    }
+
+    /// A line on stderr, as it is.
+    pub fn tell(&self, line: &str) {
+        say("", line);
     }
 
     /// Says something about an answer that is no fault, on stderr.
     pub fn note(&self, text: &str) {
         if !self.common.quiet {
-            eprintln!("note: {text}");
+            say("note: ", text);
         }
     }
 
@@ -211,7 +220,7 @@ impl Session {
         if let Err(error) = out.write_all(bytes).and_then(|()| out.flush()) {
             self.broken_pipe = true;
             if error.kind() != std::io::ErrorKind::BrokenPipe {
-                eprintln!("error: cannot write the answer: {error}");
+                say("error: cannot write the answer: ", &error.to_string());
                 self.outcome(Outcome::Incomplete);
             }
         }
@@ -245,14 +254,17 @@ impl Session {
     pub fn finish(mut self) -> ExitCode {
         self.flush();
         if let Some(more) = self.problems.checked_sub(SHOWN_PROBLEMS).filter(|&more| more > 0) {
-            eprintln!("error: {more} more errors of this kind are not shown");
+            say("error: ", &format!("{more} more errors of this kind are not shown"));
         }
         if self.common.io_stats {
             for (name, s) in &self.stats {
                 let micros = s.time.as_micros();
-                eprintln!(
-                    "io-stats: {name}: {} reads, {} bytes, {} to {} bytes each, {micros} us",
-                    s.reads, s.bytes, s.smallest, s.largest
+                say(
+                    "io-stats: ",
+                    &format!(
+                        "{name}: {} reads, {} bytes, {} to {} bytes each, {micros} us",
+                        s.reads, s.bytes, s.smallest, s.largest
+                    ),
                 );
             }
         }

@@ -1,5 +1,6 @@
 //! What an id means: hazards and rules of the check, as text, and the catalogue of hazards as a document.
 
+use super::warning::Warning;
 use super::wrap::wrapped;
 use crate::check::RuleInfo;
 use crate::hazard::{About, Effect, Row, rows};
@@ -73,6 +74,15 @@ pub fn rule(info: &RuleInfo) -> String {
     part(&mut out, "meaning", info.explanation);
     part(&mut out, "kernels", &format!("{} and later test it at mount or when it is read", info.since));
     part(&mut out, "source", info.source);
+    out
+}
+
+/// A warning in full.
+pub fn warning(warning: &Warning) -> String {
+    let mut out = wrapped(&format!("{}: {}", warning.id, warning.summary), WIDTH, "", "  ");
+    out.push('\n');
+    part(&mut out, "meaning", warning.explanation);
+    part(&mut out, "what to do", warning.advice);
     out
 }
 

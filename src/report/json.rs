@@ -3,6 +3,7 @@
 //! Numbers are JSON integers, addresses are also given in bytes with their device, bytes that are no UTF-8 stand
 //! lossy under their name and exact under `NAME_hex`.
 
+use super::text::is_hidden;
 use super::value::{Value, View, state_name};
 use crate::check::Finding;
 use crate::error::{Error, Place};
@@ -15,16 +16,27 @@ use serde_json::{Map, Value as Json, json};
 /// Version of the schema; grows when a field changes its meaning or goes away.
 pub const SCHEMA: u32 = 1;
 
-/// An object on one line, without its end. DEL and the C1 controls need no escape in JSON, but move a terminal: they
-/// are escaped, too.
+/// An object on one line, without its end. What moves a terminal or hides ([`is_hidden`]) is escaped, too, where JSON
+/// itself would not ask for it.
 pub fn text(object: Map<String, Json>) -> String {
+    escape_hidden(Json::Object(object).to_string())
+}
+
+/// Text of JSON with its hidden characters escaped. They occur within strings only.
+pub fn escape_hidden(json: String) -> String {
     use std::fmt::Write;
-    let plain = Json::Object(object).to_string();
-    if !plain.contains(char::is_control) {
-        return plain;
+    if !json.contains(is_hidden) {
+        return json;
     }
-    plain.chars().fold(String::with_capacity(plain.len()), |mut out, c| {
-        let _ = if c.is_control() { write!(out, "\\u{:04x}", u32::from(c)) } else { out.write_char(c) };
+    json.chars().fold(String::with_capacity(json.len()), |mut out, c| {
+        if is_hidden(c) {
+            let mut units = [0; 2];
+            for unit in c.encode_utf16(&mut units) {
+                let _ = write!(out, "\\u{unit:04x}");
+            }
+        } else {
+            out.push(c);
+        }
         out
     })
 }

@@ -2,6 +2,7 @@
 //! line would cost more than finding them.
 
 use super::json::hex;
+use super::text::is_hidden;
 use std::fmt::{Display, Write};
 
 /// A line being written.
@@ -98,9 +99,11 @@ fn push_string(out: &mut String, text: &str) {
             '\n' => out.push_str("\\n"),
             '\t' => out.push_str("\\t"),
             '\r' => out.push_str("\\r"),
-            // DEL and the C1 controls need no escape in JSON, but move a terminal.
-            c if c.is_control() => {
-                let _ = write!(out, "\\u{:04x}", u32::from(c));
+            c if is_hidden(c) => {
+                let mut units = [0; 2];
+                for unit in c.encode_utf16(&mut units) {
+                    let _ = write!(out, "\\u{unit:04x}");
+                }
             }
             c => out.push(c),
         }
@@ -115,7 +118,7 @@ mod tests {
     #[test]
     fn reads_back_as_json() {
         let line = Line::new("x")
-            .bytes("path", Some(b"a\"\\\n\t\x01\x7f\xc3\xa4"))
+            .bytes("path", Some(b"a\"\\\n\t\x01\x7f\xc3\xa4\xe2\x80\xae\xf3\xa0\x80\x81"))
             .bytes("name", Some(b"\xff"))
             .bytes("target", None)
             .number("size", u64::MAX)
@@ -124,8 +127,9 @@ mod tests {
             .plain("mode", format_args!("{:o}", 0o100_644))
             .finish();
         let value: serde_json::Value = serde_json::from_str(&line).expect("valid");
-        let right = serde_json::json!({"type": "x", "path": "a\"\\\n\t\u{1}\u{7f}\u{e4}", "name": "\u{fffd}",
+        let right = serde_json::json!({"type": "x", "path": "a\"\\\n\t\u{1}\u{7f}\u{e4}\u{202e}\u{e0001}", "name": "\u{fffd}",
             "name_hex": "ff", "target": null, "size": u64::MAX, "none": null, "shared": true, "mode": "100644"});
         assert_eq!(value, right);
+        assert!(line.contains("\\u202e\\udb40\\udc01"));
     }
 }

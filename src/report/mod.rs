@@ -34,5 +34,6 @@ pub mod select;
 pub mod stream;
 pub mod text;
 pub mod value;
+pub mod warning;
 mod wrap;
 pub mod xfs_db;

@@ -1,8 +1,17 @@
 //! Text that is safe on a terminal: an image is hostile input, its names may hold escape sequences.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Bytes as text: valid UTF-8 stays, control characters and stray bytes become `\x1b` and the like, a backslash
+/// Does this character show nothing itself, but change how others are shown? Control characters, marks that turn the
+/// direction of writing, line separators, characters without width: two names that look alike could differ by them.
+pub fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// Bytes as text: valid UTF-8 stays, hidden characters ([`is_hidden`]) and stray bytes become `\x1b` and the like, a backslash
 /// becomes two.
 pub fn escaped(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len());
@@ -13,12 +22,7 @@ pub fn escaped(bytes: &[u8]) -> String {
                 '\n' => out.push_str("\\n"),
                 '\t' => out.push_str("\\t"),
                 '\r' => out.push_str("\\r"),
-                // Control characters, and the marks that turn the direction of writing.
-                c if c.is_control()
-                    || ('\u{200e}'..='\u{200f}').contains(&c)
-                    || ('\u{202a}'..='\u{202e}').contains(&c)
-                    || ('\u{2066}'..='\u{2069}').contains(&c) =>
-                {
+                c if is_hidden(c) => {
                     let mut buffer = [0; 4];
                     for byte in c.encode_utf8(&mut buffer).bytes() {
                         let _ = write!(out, "\\x{byte:02x}");
@@ -32,6 +36,23 @@ pub fn escaped(bytes: &[u8]) -> String {
         }
     }
     out
+}
+
+/// A message whose parts may come from a disk: hidden characters but the end of a line as `\u{202e}`, the rest as it is.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    let hides = |c: char| is_hidden(c) && c != '\n';
+    if !text.contains(hides) {
+        return text.into();
+    }
+    let shown = text.chars().fold(String::with_capacity(text.len()), |mut out, c| {
+        if hides(c) {
+            out.extend(c.escape_unicode());
+        } else {
+            out.push(c);
+        }
+        out
+    });
+    shown.into()
 }
 
 /// A number of bytes with the unit a person would use: `1.5 GiB`, `512 bytes`.
@@ -55,6 +76,10 @@ mod tests {
         assert_eq!(escaped(b"plain \xc3\xa4"), "plain \u{e4}");
         assert_eq!(escaped(b"\x1b[2J\n\xff\\"), "\\x1b[2J\\n\\xff\\\\");
         assert_eq!(escaped("a\u{202e}b".as_bytes()), "a\\xe2\\x80\\xaeb");
+        assert_eq!(visible("one\ntwo\u{2066}\u{1b}[m"), "one\ntwo\\u{2066}\\u{1b}[m");
+        // Dashes, quotation marks and dots lie between the marks, and show.
+        let shown = "\u{2010}\u{2013}\u{2018}\u{201c}\u{2026}\u{2027}";
+        assert_eq!((visible(shown), escaped(shown.as_bytes())), (shown.into(), shown.to_owned()));
     }
 
     #[test]
