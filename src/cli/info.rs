@@ -126,8 +126,8 @@ fn origin(target: &Target) -> Json {
     let (name, reason) = match target.volume.origin() {
         Origin::Primary => ("primary", None),
         Origin::Chosen { .. } => ("chosen", None),
-        Origin::Copy { reason, .. } => ("copy", Some(reason)),
-        Origin::Inferred { reason, .. } => ("inferred", Some(reason)),
+        Origin::Copy { reason, .. } => ("copy", Some(reason.to_string())),
+        Origin::Inferred { reason, .. } => ("inferred", Some(reason.to_string())),
     };
     let copies: Option<Vec<Json>> = match target.volume.origin() {
         Origin::Copy { found, .. } => {

@@ -118,8 +118,8 @@ impl Facts {
             }
             (origin, None) => {
                 let (at, why) = match origin {
-                    Origin::Copy { copy, reason, .. } => (place(copy.ag, copy.byte), reason.clone()),
-                    Origin::Inferred { reason, .. } => (place(AgNumber(0), ByteOffset(0)), reason.clone()),
+                    Origin::Copy { copy, reason, .. } => (place(copy.ag, copy.byte), reason.to_string()),
+                    Origin::Inferred { reason, .. } => (place(AgNumber(0), ByteOffset(0)), reason.to_string()),
                     _ => (place(AgNumber(0), ByteOffset(0)), "sector 0 cannot be read".to_owned()),
                 };
                 (volume.superblock().clone(), volume.zoned(), at, Some(why))

@@ -5,9 +5,11 @@
 
 mod copies;
 mod open;
+mod survey;
 
 pub use copies::{Copy, find_copies, names_root};
-pub use open::{Choice, Inferred, OpenError, Origin, Scan};
+pub use open::{Choice, Inferred, Lost, OpenError, Origin, Scan};
+pub use survey::{Gap, Stopped, Survey, is_stopped};
 
 use crate::error::{Error, Place, Result};
 use crate::format::Context;

@@ -31,6 +31,23 @@ pub enum Scan {
     All,
 }
 
+/// Why the primary superblock is of no use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Lost {
+    /// It could not be read: what stands there is not known.
+    Unreadable(String),
+    /// What stands there is no superblock, or one of no use.
+    Bad(String),
+}
+
+impl std::fmt::Display for Lost {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Unreadable(why) | Self::Bad(why) => f.write_str(why),
+        }
+    }
+}
+
 /// Where the superblock in use comes from.
 #[derive(Clone, Debug)]
 pub enum Origin {
@@ -46,7 +63,7 @@ pub enum Origin {
     /// The best copy, since the primary is of no use.
     Copy {
         /// Why not the primary.
-        reason: String,
+        reason: Lost,
         /// The copy in use.
         copy: Box<Copy>,
         /// Every copy that was found, in disk order.
@@ -55,7 +72,7 @@ pub enum Origin {
     /// No copy anywhere: put together from the headers of AG 0.
     Inferred {
         /// Why not the primary.
-        reason: String,
+        reason: Lost,
         /// What could be inferred.
         inferred: Inferred,
     },
@@ -119,20 +136,21 @@ pub(super) fn read_some(source: &dyn Source, byte: u64, length: usize) -> std::i
     Ok(bytes)
 }
 
-/// Why the primary cannot be used, or its contents.
-fn primary(data: &dyn Source) -> Result<(Superblock, (u64, u64), Geometry), String> {
-    let sector = read_some(data, 0, 512).map_err(|e| format!("sector 0 cannot be read: {e}"))?;
+/// Why the primary cannot be used, or its contents. A read that fails is tried once more.
+fn primary(data: &dyn Source) -> Result<(Superblock, (u64, u64), Geometry), Lost> {
+    let read = || read_some(data, 0, 512);
+    let sector = read().or_else(|_| read()).map_err(|e| Lost::Unreadable(format!("sector 0 cannot be read: {e}")))?;
     let Some((sb, zoned)) = decode(&sector) else {
-        return Err(format!("the device ends after {} bytes", sector.len()));
+        return Err(Lost::Bad(format!("the device ends after {} bytes", sector.len())));
     };
     if sb.magicnum != superblock::MAGIC {
         let zeros = if sector.iter().all(|&b| b == 0) { ": the sector is all zeros" } else { "" };
-        return Err(format!("magicnum is {:#x}, expected 0x58465342 \"XFSB\"{zeros}", sb.magicnum));
+        return Err(Lost::Bad(format!("magicnum is {:#x}, expected 0x58465342 \"XFSB\"{zeros}", sb.magicnum)));
     }
     match Geometry::new(&sb, zoned) {
         Ok(geometry) => Ok((sb, zoned, geometry)),
         Err(Impossible { field, found, expected }) => {
-            Err(format!("its {field} is impossible: found {found}, expected {expected}"))
+            Err(Lost::Bad(format!("its {field} is impossible: found {found}, expected {expected}")))
         }
     }
 }
@@ -185,7 +203,7 @@ impl Volume {
             let origin = Origin::Inferred { reason, inferred };
             return Ok(Self { devices, geometry, superblock, zoned: (0, 0), origin, most_steps: None });
         }
-        Err(OpenError::NoSuperblock { reason, searched: search.searched })
+        Err(OpenError::NoSuperblock { reason: reason.to_string(), searched: search.searched })
     }
 
     fn open_copy(
