@@ -3,6 +3,7 @@
 
 #![allow(dead_code)] // print takes a part of it
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use xfsinspect::check::context::Hooks;
 use xfsinspect::check::rt::{self, Depth, Sink, Unobserved};
@@ -17,7 +18,7 @@ const KEPT: usize = 60;
 /// Checks `volume`.
 pub fn run(volume: &Volume) -> check::Report {
     let options = Options { threads: 1, max_findings: KEPT, ..Options::default() };
-    let cancel = AtomicBool::new(false);
+    let cancel = Arc::new(AtomicBool::new(false));
     let hooks = Hooks { progress: &|_| {}, cancel: &cancel };
     let found = check::check(volume, &options, hooks);
     let summary = &found.summary;

@@ -4,6 +4,7 @@
 use super::context::{Ctx, Spot};
 use super::finding::Mismatch;
 use super::group::{Group, Limits};
+use super::known::Known;
 use super::{raised, rules};
 use crate::format::agf::{self, Agf};
 use crate::format::checksum::CrcState;
@@ -193,28 +194,24 @@ pub fn against_btrees(ctx: &Ctx<'_>, group: &Group, rmapbt: super::btree::Scanne
     let Some(agf) = group.agf.as_ref().filter(|_| group.agf_believed) else { return };
     let spot = spot(ctx, group.ag);
     let features = &ctx.context().features;
-    let compare = |rule: &'static super::RuleInfo, found: u32, right: u64| {
-        if u64::from(found) != right && !group.reported.contains(&rule.field) {
-            ctx.raise(rule, &spot, found, right);
+    let compare = |rule: &'static super::RuleInfo, found: u32, right: &Known<u64>| {
+        if !group.reported.contains(&rule.field) {
+            ctx.compare(rule, &spot, u64::from(found), right);
         }
     };
-    if group.bnobt.is_witness() && !group.disputed {
-        compare(FREEBLKS, agf.freeblks.0, group.free_blocks);
+    compare(FREEBLKS, agf.freeblks.0, &group.free_blocks);
+    compare(LONGEST, agf.longest.0, &group.longest);
+    if features.has_rmapbt() {
+        compare(RMAPBLOCKS, agf.rmap_blocks, &rmapbt.sound_blocks());
     }
-    if group.cntbt.is_witness() && !group.disputed {
-        compare(LONGEST, agf.longest.0, u64::from(group.longest));
+    if features.has_reflink() {
+        compare(REFCNTBLOCKS, agf.refcount_blocks, &group.refcntbt.sound_blocks());
     }
-    if features.has_rmapbt() && rmapbt.is_witness() {
-        compare(RMAPBLOCKS, agf.rmap_blocks, rmapbt.blocks);
-    }
-    if features.has_reflink() && group.refcntbt.is_witness() {
-        compare(REFCNTBLOCKS, agf.refcount_blocks, group.refcntbt.blocks);
-    }
-    let trees = [(true, group.bnobt), (true, group.cntbt), (features.has_rmapbt(), rmapbt)];
-    let trees = || trees.iter().filter(|(exists, _)| *exists).map(|(_, scanned)| scanned);
-    if features.has_lazy_count() && trees().all(|scanned| scanned.complete) {
-        let right = trees().fold(0u64, |sum, scanned| sum.saturating_add(scanned.blocks.saturating_sub(1)));
-        compare(BTREEBLKS, agf.btreeblks, right);
+    if features.has_lazy_count() {
+        let trees = [(true, group.bnobt), (true, group.cntbt), (features.has_rmapbt(), rmapbt)];
+        let trees = trees.iter().filter(|(exists, _)| *exists).map(|(_, scanned)| scanned.all_blocks());
+        let right = trees.map(|blocks| blocks.map(|blocks| blocks.saturating_sub(1))).sum();
+        compare(BTREEBLKS, agf.btreeblks, &right);
     }
 }
 

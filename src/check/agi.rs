@@ -5,6 +5,7 @@ use super::agf::level;
 use super::context::{Ctx, Spot};
 use super::finding::Mismatch;
 use super::group::{Group, Limits};
+use super::known::Known;
 use super::{raised, rules};
 use crate::format::agi::{self, Agi};
 use crate::format::checksum::CrcState;
@@ -12,6 +13,7 @@ use crate::format::features::Features;
 use crate::format::on_disk::Uuid;
 use crate::units::{AgIno, AgNumber};
 use crate::walk::unlinked::unlinked;
+use std::collections::BTreeSet;
 
 /// An AGI and what it must agree with.
 #[derive(Clone, Debug)]
@@ -150,39 +152,62 @@ raised! { RAISED, structure "agi", fields Agi;
 
 /// Counts of the header against the btrees. What a btree that is no witness would say is left out. Gives the inodes on
 /// the lists of unlinked ones, in order, where all lists could be followed.
-pub fn against_btrees(ctx: &Ctx<'_>, group: &Group) -> Option<Vec<AgIno>> {
-    let agi = group.agi.as_ref().filter(|_| group.agi_believed)?;
+pub fn against_btrees(ctx: &Ctx<'_>, group: &mut Group) -> Known<Vec<AgIno>> {
+    let Some(agi) = group.agi.as_ref().filter(|_| group.agi_believed) else { return Known::UNKNOWN };
     let spot = spot(ctx, group.ag);
     let features = &ctx.context().features;
-    let compare = |rule: &'static super::RuleInfo, found: u32, right: u64| {
-        if u64::from(found) != right && !group.reported.contains(&rule.field) {
-            ctx.raise(rule, &spot, found, right);
+    let compare = |rule: &'static super::RuleInfo, found: u32, right: &Known<u64>| {
+        if !group.reported.contains(&rule.field) {
+            ctx.compare(rule, &spot, u64::from(found), right);
         }
     };
-    if group.inobt.is_witness() {
-        let counts = u64::from(agi.count.0) == group.inodes;
-        compare(COUNT, agi.count.0, group.inodes);
-        if counts {
-            compare(FREECOUNT, agi.freecount.0, group.free_inodes);
-        } else if u64::from(agi.freecount.0) != group.free_inodes {
-            // Both counts are wrong: rather than the header, the btree has lost chunks.
-            ctx.owners_unknown();
+    compare(COUNT, agi.count.0, &group.inodes);
+    match group.inodes.and(group.free_inodes).get() {
+        // Both counts are wrong: rather than the header, the btree has lost chunks.
+        Some(&(inodes, free)) if u64::from(agi.count.0) != inodes => {
+            if u64::from(agi.freecount.0) != free {
+                ctx.owners_unknown();
+            }
         }
+        _ => compare(FREECOUNT, agi.freecount.0, &group.free_inodes),
     }
     if features.has_inobtcount() {
-        if group.inobt.complete {
-            compare(IBLOCKS, agi.iblocks, group.inobt.blocks);
-        }
-        if features.has_finobt() && group.finobt.complete {
-            compare(FBLOCKS, agi.fblocks, group.finobt.blocks);
+        compare(IBLOCKS, agi.iblocks, &group.inobt.all_blocks());
+        if features.has_finobt() {
+            compare(FBLOCKS, agi.fblocks, &group.finobt.all_blocks());
         }
     }
-    if group.reported.contains(&NOT_EMPTY.field) { None } else { unlinked_lists(ctx, group.ag, agi, &spot) }
+    if group.reported.contains(&NOT_EMPTY.field) {
+        return Known::UNKNOWN;
+    }
+    let (members, sound) = unlinked_lists(ctx, group.ag, agi, &spot);
+    group.left_over = sound && members.get().is_some_and(|members| !members.is_empty());
+    members
 }
 
-fn unlinked_lists(ctx: &Ctx<'_>, ag: AgNumber, agi: &Agi, spot: &Spot) -> Option<Vec<AgIno>> {
+/// Says once of all lists that they are not empty.
+pub fn not_empty(ctx: &Ctx<'_>) {
+    let left = || ctx.groups().iter().filter(|group| group.left_over);
+    let ags: BTreeSet<u32> = left().map(|group| group.ag.0).collect();
+    let Some(group) = left().next() else { return };
+    let first = group.unlinked.get().and_then(|members| members.first());
+    let Some((agino, ino)) = first.and_then(|&agino| Some((agino, ctx.geometry().join_inode(group.ag, agino)?))) else {
+        return;
+    };
+    let count: usize = left().filter_map(|group| group.unlinked.get()).map(Vec::len).sum();
+    let found = match count {
+        1 => format!("inode {ino}"),
+        n if ags.len() == 1 => format!("{n} inodes, the first of them {ino}"),
+        n => format!("{n} inodes in AGs {}, the first of them {ino}", super::repair::ranges(&ags)),
+    };
+    let part = spot(ctx, group.ag).part(format_args!("unlinked[{}]", agino.0 % 64));
+    ctx.raise(NOT_EMPTY, &part, found, "empty lists, with a clean log");
+}
+
+/// The members of all lists, and whether nothing is wrong with the lists but that they have members.
+fn unlinked_lists(ctx: &Ctx<'_>, ag: AgNumber, agi: &Agi, spot: &Spot) -> (Known<Vec<AgIno>>, bool) {
     if agi.unlinked.iter().all(|head| head.is_null()) {
-        return Some(Vec::new());
+        return (Known::when(true, Vec::new()), true);
     }
     let mut sound = true;
     let (mut wrong, mut in_use) = (None, None);
@@ -209,7 +234,7 @@ fn unlinked_lists(ctx: &Ctx<'_>, ag: AgNumber, agi: &Agi, spot: &Spot) -> Option
         }
     }
     if !sound {
-        return None;
+        return (Known::UNKNOWN, false);
     }
     members.sort_unstable();
     let part = |bucket| spot.part(format_args!("unlinked[{bucket}]"));
@@ -219,11 +244,9 @@ fn unlinked_lists(ctx: &Ctx<'_>, ag: AgNumber, agi: &Agi, spot: &Spot) -> Option
         let found = if mode == 0 { format!("{ino}, free") } else { format!("{ino}, with {nlink} links") };
         ctx.raise(NOT_UNLINKED, &part(bucket), found, "an inode in use, without links");
     } else {
-        for (bucket, head) in (0u32..).zip(agi.unlinked).filter(|(_, head)| !head.is_null()) {
-            ctx.raise(NOT_EMPTY, &part(bucket), head, "null");
-        }
+        return (Known::when(true, members), true);
     }
-    Some(members)
+    (Known::when(true, members), false)
 }
 
 /// The AGI of an AG as a spot.

@@ -7,7 +7,7 @@ use super::inode::Worker;
 use super::recovery::LogFacts;
 use super::{dinode, forks, inode, metafile};
 use crate::walk::{Inode, Walk};
-use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
 
 /// Looks at single inodes.
 #[derive(Debug)]
@@ -41,7 +41,8 @@ impl Alone<'_> {
     }
 
     fn take(&self) -> Vec<Finding> {
-        let mut findings = self.worker.ctx.take_collected().findings;
+        forks::unannounced(self.worker.ctx);
+        let mut findings = self.worker.ctx.take_collected().gathered.take();
         findings.retain(|finding| matches!(finding.rule.class, Class::Corrupt | Class::XCorrupt));
         findings
     }
@@ -49,7 +50,7 @@ impl Alone<'_> {
 
 /// Gives `each` what looks at single inodes.
 pub fn with<R>(walk: &Walk<'_>, each: impl FnOnce(&mut Alone<'_>) -> R) -> R {
-    let (options, cancel) = (Options { threads: 1, ..Options::default() }, AtomicBool::new(false));
+    let (options, cancel) = (Options { threads: 1, ..Options::default() }, Arc::default());
     let hooks = Hooks { progress: &|_| {}, cancel: &cancel };
     let ctx = Ctx::new(walk, &options, LogFacts::default(), hooks);
     each(&mut Alone { worker: Worker::new(&ctx) })

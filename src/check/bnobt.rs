@@ -4,6 +4,7 @@
 use super::btree::{Leaf, Scanned, of_ag, scan};
 use super::context::Ctx;
 use super::group::Group;
+use super::known::Known;
 use super::owners::{Local, Owner};
 use super::raised;
 use crate::format::agf::Agf;
@@ -76,8 +77,10 @@ pub fn check(ctx: &Ctx<'_>, group: &mut Group, agf: &Agf, owners: &mut Local<'_>
     let mut by_size = Vec::new();
     let tree = of_ag(&cntbt::SHAPE, ag, agf.cnt_root, agf.cnt_level, Owner::CNTBT);
     let cnt = scan(ctx, &tree, owners, &mut |leaf| records(ctx, length, leaf, &mut by_size));
-    group.free_blocks = by_block.iter().fold(0, |sum: u64, extent| sum.saturating_add(u64::from(extent.blockcount.0)));
-    group.longest = by_size.last().map_or(0, |extent: &FreeExtent| extent.blockcount.0);
+    let sum = by_block.iter().fold(0, |sum: u64, extent| sum.saturating_add(u64::from(extent.blockcount.0)));
+    group.free_blocks = Known::when(bno.is_witness(), sum);
+    let longest = by_size.last().map_or(0, |extent: &FreeExtent| extent.blockcount.get());
+    group.longest = Known::when(cnt.is_witness(), u64::from(longest));
     by_block.sort_unstable();
     by_size.sort_unstable();
     (group.bnobt, group.cntbt) = (bno, cnt);
@@ -103,6 +106,7 @@ fn settle(
         (true, true) => {
             let (both, only_bno, only_cnt) = compare(by_block.0, by_size.0);
             group.disputed = true;
+            (group.free_blocks, group.longest) = (Known::UNKNOWN, Known::UNKNOWN);
             add(&both, Owner::FREE);
             add(&disputed(&only_bno, &only_cnt), Owner::DISPUTED);
             let agf = super::agf::spot(ctx, ag);

@@ -11,6 +11,7 @@ use super::btree_keys::{
 };
 use super::context::{Ctx, Spot};
 use super::finding::Object;
+use super::known::Known;
 use super::owners::{Entry, Local, Owner, Within};
 use super::raised;
 use crate::format::btree_block::{BtreeHead, Parts, Shape, ShortHeader, head};
@@ -19,6 +20,7 @@ use crate::format::{Type, bits};
 use crate::units::{AgBlock, AgNumber, BASIC_BLOCK, FsBlock};
 use crate::walk::batch::Batch;
 use crate::walk::btree::Root;
+use std::collections::HashSet;
 
 raised! { HEAD, structure "btree", fields BtreeHead;
     /// A pointer leads to a block that is not of this btree: the pointer is wrong, or the block was overwritten. What
@@ -104,8 +106,7 @@ pub struct Tree<'a> {
 /// How it went.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scanned {
-    /// Blocks that were entered.
-    pub blocks: u64,
+    blocks: u64,
     /// Nothing was found wrong with any block.
     pub sound: bool,
     /// Every block could be entered: the records are all there.
@@ -116,6 +117,16 @@ impl Scanned {
     /// May other structures be compared with its records?
     pub fn is_witness(self) -> bool {
         self.sound && self.complete
+    }
+
+    /// All of its blocks, where every one could be entered.
+    pub fn all_blocks(self) -> Known<u64> {
+        Known::when(self.complete, self.blocks)
+    }
+
+    /// The same, where nothing is wrong with any.
+    pub fn sound_blocks(self) -> Known<u64> {
+        Known::when(self.is_witness(), self.blocks)
     }
 }
 
@@ -154,6 +165,8 @@ type Links = (Option<u64>, Option<u64>);
 struct Child {
     /// Is its node believed?
     believed: bool,
+    /// Does it stand for all children of a node that was not entered? The blocks on both sides are no neighbours then.
+    unseen: bool,
     pointer: u64,
     block: Option<FsBlock>,
     key: Option<Key>,
@@ -254,7 +267,7 @@ pub fn scan(ctx: &Ctx<'_>, tree: &Tree<'_>, owners: &mut Local<'_>, leaf: LeafFn
         children = std::mem::take(&mut scan.next);
         let Some(below) = level.checked_sub(1) else { return scan.result };
         level = below;
-        if children.is_empty() || ctx.is_cancelled() {
+        if children.is_empty() {
             scan.result.complete = false;
             scan.raise_above();
             return scan.result;
@@ -315,7 +328,8 @@ impl Scan<'_> {
 
     fn child(&self, pointer: u64, keys: Option<(Key, Option<Key>)>, parent: Option<(FsBlock, u16)>) -> Child {
         let block = self.tree.target(self.ctx, pointer);
-        Child { believed: true, pointer, block, key: keys.map(|k| k.0), high: keys.and_then(|k| k.1), parent }
+        let (believed, unseen) = (true, false);
+        Child { believed, unseen, pointer, block, key: keys.map(|k| k.0), high: keys.and_then(|k| k.1), parent }
     }
 
     /// Level and pointers that the header or the fork gives.
@@ -366,7 +380,7 @@ impl Scan<'_> {
         let mut blocks: Vec<FsBlock> = children.iter().filter_map(|child| child.block).collect();
         blocks.sort_unstable();
         let mut wanted = Vec::new();
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = HashSet::new();
         let mut doubled: Vec<FsBlock> =
             blocks.iter().zip(blocks.iter().skip(1)).filter(|(a, b)| a == b).map(|(a, _)| *a).collect();
         doubled.dedup();
@@ -378,45 +392,73 @@ impl Scan<'_> {
             wanted.extend(now.iter().filter_map(|child| child.block));
             batch.load(self.ctx.volume(), &mut wanted);
             for child in now {
-                found.push(None);
-                let Some(links) = found.last_mut() else { return };
-                let Some(block) = child.block else {
-                    // One damage, one finding: a wrong count makes many wrong pointers.
-                    let parent = child.parent.map(|(block, _)| block);
-                    if child.believed && self.pointed != Some(parent) {
-                        self.pointed = Some(parent);
-                        let spot = self.tree.parent_spot(self.ctx, child.parent);
-                        self.raise(BAD_POINTER, &spot, child.pointer, "a block of the AG behind its headers");
-                    }
-                    (self.result.complete, self.result.sound) = (false, false);
-                    continue;
-                };
-                if doubled.binary_search(&block).is_ok() && !seen.insert(block) {
-                    if child.believed {
-                        let spot = self.tree.parent_spot(self.ctx, child.parent);
-                        self.raise(TWICE, &spot, child.pointer, "each block once");
-                    }
-                    self.result.complete = false;
-                    continue;
-                }
-                if let Err(error) = self.ctx.walk.step(1) {
-                    self.ctx.unreadable(&error, self.tree.object);
-                    self.result.complete = false;
+                let before = self.next.len();
+                let mut links = None;
+                if !child.unseen
+                    && self.enter(level, child, &doubled, &mut seen, &mut links, batch, owners, leaf).is_none()
+                {
                     return;
                 }
-                let Some(bytes) = batch.get(block, size) else {
-                    let spot = self.tree.spot(self.ctx, block);
-                    if let Err(error) = self.ctx.volume().blocks(block, 1, spot.place.structure) {
-                        self.ctx.unreadable(&error, self.tree.object);
-                    }
-                    self.result.complete = false;
-                    continue;
-                };
-                self.block(level, child, block, links, bytes, owners, leaf);
+                found.push(links);
+                if level > 0 && self.next.len() == before {
+                    let (block, key, high) = (None, None, None);
+                    let parent = child.block.map(|block| (block, 0));
+                    self.next.push(Child { believed: false, unseen: true, pointer: 0, block, key, high, parent });
+                }
             }
             rest = later;
         }
         self.siblings(children, &found);
+    }
+
+    /// Comes to a block. `None` at the end of the budget.
+    #[allow(clippy::too_many_arguments)] // what is known of a block before it is looked at
+    fn enter(
+        &mut self,
+        level: u16,
+        child: &Child,
+        doubled: &[FsBlock],
+        seen: &mut HashSet<FsBlock>,
+        links: &mut Option<Links>,
+        batch: &Batch,
+        owners: &mut Local<'_>,
+        leaf: LeafFn<'_>,
+    ) -> Option<()> {
+        let Some(block) = child.block else {
+            // One damage, one finding: a wrong count makes many wrong pointers.
+            let parent = child.parent.map(|(block, _)| block);
+            if child.believed && self.pointed != Some(parent) {
+                self.pointed = Some(parent);
+                let spot = self.tree.parent_spot(self.ctx, child.parent);
+                self.raise(BAD_POINTER, &spot, child.pointer, "a block of the AG behind its headers");
+            }
+            (self.result.complete, self.result.sound) = (false, false);
+            return Some(());
+        };
+        if doubled.binary_search(&block).is_ok() && !seen.insert(block) {
+            if child.believed {
+                let spot = self.tree.parent_spot(self.ctx, child.parent);
+                self.raise(TWICE, &spot, child.pointer, "each block once");
+            }
+            self.result.complete = false;
+            return Some(());
+        }
+        if let Err(error) = self.ctx.walk.step(1) {
+            self.ctx.unreadable(&error, self.tree.object);
+            self.result.complete = false;
+            return None;
+        }
+        let size = usize::try_from(self.ctx.context().block_size).unwrap_or(usize::MAX);
+        let Some(bytes) = batch.get(block, size) else {
+            let spot = self.tree.spot(self.ctx, block);
+            if let Err(error) = self.ctx.volume().blocks(block, 1, spot.place.structure) {
+                self.ctx.unreadable(&error, self.tree.object);
+            }
+            self.result.complete = false;
+            return Some(());
+        };
+        self.block(level, child, block, links, bytes, owners, leaf);
+        Some(())
     }
 
     #[allow(clippy::too_many_arguments)] // what is known of a block before it is looked at

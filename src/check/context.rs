@@ -3,7 +3,9 @@
 
 use super::dquot;
 use super::finding::{Class, Finding, Object, RuleInfo};
+use super::gather::{Gathered, Under};
 use super::group::Group;
+use super::known::Known;
 use super::links::Links;
 use super::names::Names;
 use super::owners::OwnerMap;
@@ -14,12 +16,12 @@ use crate::error::{Error, Place};
 use crate::format::Context;
 use crate::geometry::Geometry;
 use crate::units::{AgNumber, ByteOffset, FsBlock, Ino};
-use crate::volume::Volume;
+use crate::volume::{Survey, Volume};
 use crate::walk::Walk;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 raised! { RAISED, structure "check";
     /// The device did not give these bytes. What lies there is unknown: it is neither called sound nor damaged, and what
@@ -79,8 +81,8 @@ pub struct Progress {
 pub struct Hooks<'a> {
     /// Called now and then, from any thread.
     pub progress: &'a (dyn Fn(Progress) + Sync),
-    /// Set to end the run early; what was found so far is reported.
-    pub cancel: &'a AtomicBool,
+    /// Set to end the run early: nothing more is read then, and what was found so far is reported.
+    pub cancel: &'a Arc<AtomicBool>,
 }
 
 impl fmt::Debug for Hooks<'_> {
@@ -121,35 +123,39 @@ pub struct InodeSlot {
     pub in_use: bool,
 }
 
-/// Findings of one rule that are kept; the rest is counted.
-const KEPT_PER_RULE: u64 = 200;
-
 /// Findings of one rule about one object that are kept; the rest is folded under the last of them.
-const KEPT_PER_OBJECT: u64 = 5;
+const KEPT_PER_OBJECT: usize = 5;
 
 /// Findings of one rule that most likely follow from other damage, and are kept.
-const KEPT_OF_FOLLOWERS: u64 = 3;
+const KEPT_OF_FOLLOWERS: usize = 3;
 
 /// Inodes with too few blocks that are remembered.
 const SHORT: usize = 1000;
 
+/// Structures in unreadable places that are remembered.
+const UNREAD: usize = 10_000;
+
+/// What is damaged, and what was not wholly seen.
+#[derive(Clone, Debug, Default)]
+struct Damage {
+    inodes: HashSet<Ino>,
+    ags: HashSet<AgNumber>,
+    /// Inodes of which something could not be looked at.
+    unseen: HashSet<Ino>,
+}
+
 /// What was found so far.
 #[derive(Debug, Default)]
 pub(super) struct Collected {
-    /// The findings that are kept.
-    pub findings: Vec<Finding>,
-    /// All findings, by rule.
-    pub by_rule: BTreeMap<&'static str, u64>,
-    /// All findings, by class.
-    pub by_class: BTreeMap<Class, u64>,
+    /// The findings.
+    pub gathered: Gathered,
     /// Observations that recovery of the log may explain.
     pub explained: u64,
-    /// Findings that are folded under another one of the same rule and object.
-    pub folded: u64,
-    /// How many of a rule and object were kept, and where the last of them stands. As long as the list of those kept.
-    of_object: HashMap<(&'static str, Object), (u64, usize)>,
-    inodes: HashSet<Ino>,
-    ags: HashSet<AgNumber>,
+    /// What a repair would have to do about all findings, those that are not kept included.
+    pub repair: super::repair::Repair,
+    /// Structures that could not be read: place, what the system said, object.
+    pub unread: Vec<(Place, String, Object)>,
+    damage: Damage,
 }
 
 /// The greatest log sequence number ahead of the log, and how many there are.
@@ -180,10 +186,15 @@ pub struct Ctx<'a> {
     pub quota: dquot::Counter,
     /// Shared extents of the realtime section.
     pub rt_shared: RtShared,
-    /// Was said that the superblock does not know of attributes?
-    pub unannounced: AtomicBool,
+    /// The first inode with attributes of which the superblock does not know.
+    pub unannounced: Mutex<Option<Ino>>,
+    /// What could not be read.
+    pub survey: Survey,
     hooks: Hooks<'a>,
     collected: Mutex<Collected>,
+    /// The damage that was known when threads began to work side by side: what they find hangs on nothing that another of
+    /// them found.
+    frozen: Mutex<Option<Arc<Damage>>>,
     ahead: Mutex<Ahead>,
     groups: OnceLock<Vec<Group>>,
     unknown: AtomicBool,
@@ -191,8 +202,10 @@ pub struct Ctx<'a> {
     /// Are names followed though damage was found before?
     following: AtomicBool,
     done: AtomicU64,
+    /// Steps that were begun and not cut short.
+    steps: Mutex<Vec<&'static str>>,
     /// Inodes whose extents have fewer blocks than the inode says, and how many fewer.
-    short: Mutex<Vec<(u64, Ino)>>,
+    short: Mutex<BTreeSet<(u64, Ino)>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -203,6 +216,9 @@ impl<'a> Ctx<'a> {
     /// A check that begins.
     pub fn new(walk: &'a Walk<'a>, options: &'a Options, log: LogFacts, hooks: Hooks<'a>) -> Self {
         Self {
+            survey: Survey::default(),
+            frozen: Mutex::default(),
+            steps: Mutex::default(),
             walk,
             options,
             owners: OwnerMap::default(),
@@ -212,7 +228,7 @@ impl<'a> Ctx<'a> {
             names: Names::default(),
             quota: dquot::Counter::default(),
             rt_shared: RtShared::default(),
-            unannounced: AtomicBool::new(false),
+            unannounced: Mutex::default(),
             hooks,
             collected: Mutex::default(),
             ahead: Mutex::default(),
@@ -261,6 +277,35 @@ impl<'a> Ctx<'a> {
         (self.hooks.progress)(Progress { step, done: 0, total });
     }
 
+    /// Ends a step of the run. It was gone through wholly, unless the run was stopped meanwhile.
+    pub fn end(&self, step: &'static str) {
+        if !self.is_cancelled() {
+            lock(&self.steps).push(step);
+        }
+    }
+
+    /// Was this step gone through?
+    pub fn is_done(&self, step: &str) -> bool {
+        lock(&self.steps).contains(&step)
+    }
+
+    /// Lets threads work side by side: what is damaged is what was known before, until all are done.
+    pub fn side_by_side<R>(&self, work: impl FnOnce() -> R) -> R {
+        let before = Arc::new(lock(&self.collected).damage.clone());
+        *lock(&self.frozen) = Some(before);
+        let result = work();
+        *lock(&self.frozen) = None;
+        result
+    }
+
+    fn damage<R>(&self, ask: impl FnOnce(&Damage) -> R) -> R {
+        let frozen = lock(&self.frozen).clone();
+        match frozen {
+            Some(damage) => ask(&damage),
+            None => ask(&lock(&self.collected).damage),
+        }
+    }
+
     /// Tells that `n` more of a step are done.
     pub fn advance(&self, step: &'static str, n: u64, total: u64) {
         let done = self.done.fetch_add(n, Ordering::Relaxed).saturating_add(n);
@@ -289,6 +334,13 @@ impl<'a> Ctx<'a> {
                 Some((at, groups.get(at)?))
             }
         }
+    }
+
+    /// The sum over all AGs: known where all of them were looked at, and it is of each.
+    pub fn all_groups(&self, of: impl Fn(&Group) -> Known<u64>) -> Known<u64> {
+        let all = u32::try_from(self.groups().len()) == Ok(self.geometry().ag_count);
+        let sum = self.groups().iter().map(of).sum::<Known<u64>>();
+        if all { sum } else { Known::UNKNOWN }
     }
 
     /// Where tables with a place for each inode have that of `ino`; `None` where no chunk holds it.
@@ -325,54 +377,70 @@ impl<'a> Ctx<'a> {
         self.report(finding.caused_by(cause));
     }
 
-    /// Reports a finding.
-    pub fn report(&self, finding: Finding) {
-        let rule = finding.rule;
+    /// Raises the rule where `found` is not `right`. What is not known is not compared.
+    pub fn compare(&self, rule: &'static RuleInfo, spot: &Spot, found: u64, right: &Known<u64>) {
+        if let Some(right) = right.get().filter(|&&right| right != found) {
+            self.raise(rule, spot, found, right);
+        }
+    }
+
+    /// Is a finding of this rule told? What limits the verdict always is.
+    fn is_wanted(&self, rule: &RuleInfo) -> bool {
         let wanted = |only: &String| {
             rule.id == only
                 || rule.structure == only
                 || rule.id.strip_prefix(only.as_str()).is_some_and(|rest| rest.starts_with('-'))
         };
-        if !self.options.only.is_empty() && !self.options.only.iter().any(wanted) {
-            return;
-        }
-        let mut collected = lock(&self.collected);
+        let limits = rule.class == Class::Incomplete || rule.structure == "check";
+        self.options.only.is_empty() || limits || self.options.only.iter().any(wanted)
+    }
+
+    /// Reports a finding.
+    pub fn report(&self, finding: Finding) {
+        let rule = finding.rule;
         if self.log.explains(self.volume(), &finding) {
-            collected.explained = collected.explained.saturating_add(1);
+            if self.is_wanted(rule) {
+                let mut collected = lock(&self.collected);
+                collected.explained = collected.explained.saturating_add(1);
+            }
             return;
         }
+        let (under, most) = self.folded_under(&finding);
+        let mut collected = lock(&self.collected);
         if rule.class.is_damage() {
             match finding.object {
-                Object::Inode(ino) => drop(collected.inodes.insert(ino)),
-                Object::Space(ag) | Object::Ag(ag, _) => drop(collected.ags.insert(ag)),
+                Object::Inode(ino) => drop(collected.damage.inodes.insert(ino)),
+                Object::Space(ag) | Object::Ag(ag, _) => drop(collected.damage.ags.insert(ag)),
                 _ => {}
             }
         }
-        let (object, most) = self.folded_under(&collected, &finding);
-        if let Some(&(kept, last)) = collected.of_object.get(&(rule.id, object))
-            && kept >= most
-            && let Some(last) = collected.findings.get_mut(last)
+        if rule.class == Class::Incomplete
+            && let Object::Inode(ino) = finding.object
         {
-            last.more = last.more.saturating_add(1);
-            collected.folded = collected.folded.saturating_add(1);
-            return;
+            collected.damage.unseen.insert(ino);
         }
-        let count = collected.by_rule.entry(rule.id).or_default();
-        *count = count.saturating_add(1);
-        let keep = *count <= KEPT_PER_RULE && collected.findings.len() < self.options.max_findings;
-        let class = collected.by_class.entry(rule.class).or_default();
-        *class = class.saturating_add(1);
-        if keep {
-            let at = collected.findings.len();
-            let of_object = collected.of_object.entry((rule.id, object)).or_default();
-            *of_object = (of_object.0.saturating_add(1), at);
-            collected.findings.push(finding);
+        if self.is_wanted(rule) {
+            collected.repair.add(&finding, self.geometry().ag_count);
+            collected.gathered.add(finding, under, most);
         }
     }
 
-    /// The object under which findings of a rule are folded, and how many are kept before.
-    fn folded_under(&self, collected: &Collected, finding: &Finding) -> (Object, u64) {
-        let follows = self.following.load(Ordering::Relaxed) || !collected.ags.is_empty();
+    /// What findings of a rule are folded by, and how many are kept before.
+    fn folded_under(&self, finding: &Finding) -> (Under, usize) {
+        let (object, most) = self.folded_under_object(finding);
+        let detail = match finding.object {
+            // What is wrong in all copies alike was written by one program at one time.
+            Object::Superblock(_) if finding.rule.class != Class::Incomplete => {
+                let field = finding.place.field.unwrap_or(finding.rule.field);
+                return (Under { object, detail: format!("{field} {} {}", finding.found, finding.expected) }, 1);
+            }
+            _ => String::new(),
+        };
+        (Under { object, detail }, most)
+    }
+
+    fn folded_under_object(&self, finding: &Finding) -> (Object, usize) {
+        let follows = self.following.load(Ordering::Relaxed) || self.is_any_ag_damaged();
         if follows && super::run::may_follow(finding.rule) {
             return (Object::FileSystem, KEPT_OF_FOLLOWERS);
         }
@@ -385,12 +453,11 @@ impl<'a> Ctx<'a> {
             _ => None,
         };
         let object = match (finding.object, ag) {
-            // What is wrong in all copies was written by one program at one time.
             (Object::Superblock(_), _) => Object::Superblock(AgNumber(0)),
             // Where the directory of the groups is damaged, all of them lack their files.
             _ if finding.rule.id == super::rt::rules::GROUP_FILE.id => Object::FileSystem,
             (_, Some(ag)) if super::run::is_of_chunks(finding.rule) => Object::Space(ag),
-            (_, Some(ag)) if super::run::is_of_space(finding.rule) && collected.ags.contains(&ag) => Object::Space(ag),
+            (_, Some(ag)) if super::run::is_of_space(finding.rule) && self.is_ag_damaged(ag) => Object::Space(ag),
             (object, _) => object,
         };
         (object, KEPT_PER_OBJECT)
@@ -413,18 +480,36 @@ impl<'a> Ctx<'a> {
 
     /// Reports that something could not be looked at.
     pub fn unreadable(&self, error: &Error, object: Object) {
+        let whole = || self.whole().place;
         match error {
-            Error::Io { place, source } => {
-                self.report(Finding::new(UNREADABLE, Place::clone(place), source, "readable bytes").about(object));
-            }
+            Error::Io { place, source } => self.unread(Place::clone(place), source, object),
+            // One budget for all: it matters little where it ended.
             Error::Exhausted { steps } => {
-                let place = self.whole().place;
-                self.report(Finding::new(EXHAUSTED, place, steps, "fewer steps").about(object));
+                self.unseen(object);
+                self.report(Finding::new(EXHAUSTED, whole(), steps, "fewer steps"));
             }
             other => {
-                let place = self.whole().place;
-                self.report(Finding::new(NOT_LOOKED_AT, place, other, "something to look at").about(object));
+                self.unseen(object);
+                self.report(Finding::new(NOT_LOOKED_AT, whole(), other, "something to look at").about(object));
             }
+        }
+    }
+
+    /// Notes that a structure could not be read. All that lies in one unreadable range is told at once, at the end.
+    pub fn unread(&self, place: Place, why: &std::io::Error, object: Object) {
+        self.unseen(object);
+        // What was not read any more since the run was stopped is told as that.
+        if !crate::volume::is_stopped(why) {
+            let mut collected = lock(&self.collected);
+            if collected.unread.len() < UNREAD {
+                collected.unread.push((place, why.to_string(), object));
+            }
+        }
+    }
+
+    fn unseen(&self, object: Object) {
+        if let Object::Inode(ino) = object {
+            lock(&self.collected).damage.unseen.insert(ino);
         }
     }
 
@@ -444,22 +529,27 @@ impl<'a> Ctx<'a> {
 
     /// Was damage found in this inode?
     pub fn is_damaged(&self, ino: Ino) -> bool {
-        lock(&self.collected).inodes.contains(&ino)
+        self.damage(|damage| damage.inodes.contains(&ino))
+    }
+
+    /// Is this inode no witness: damaged, or not wholly seen?
+    pub fn is_doubtful(&self, ino: Ino) -> bool {
+        self.damage(|damage| damage.inodes.contains(&ino) || damage.unseen.contains(&ino))
     }
 
     /// Was damage found in the inode that lies there?
     pub fn is_damaged_at(&self, byte: ByteOffset) -> bool {
-        lock(&self.collected).inodes.iter().any(|&ino| self.geometry().inode_byte(ino) == Some(byte))
+        self.damage(|damage| damage.inodes.iter().any(|&ino| self.geometry().inode_byte(ino) == Some(byte)))
     }
 
     /// Was damage found in any inode?
     pub fn any_inode_damaged(&self) -> bool {
-        !lock(&self.collected).inodes.is_empty()
+        self.damage(|damage| !damage.inodes.is_empty())
     }
 
     /// Was damage found in the headers, btrees or space of this AG?
     pub fn is_ag_damaged(&self, ag: AgNumber) -> bool {
-        lock(&self.collected).ags.contains(&ag)
+        self.damage(|damage| damage.ags.contains(&ag))
     }
 
     /// Notes that an object is damaged or unreadable so that the blocks it owns are not known: blocks without an owner
@@ -479,26 +569,29 @@ impl<'a> Ctx<'a> {
 
     /// Was damage found in the headers, btrees or space of any AG?
     pub fn is_any_ag_damaged(&self) -> bool {
-        !lock(&self.collected).ags.is_empty()
+        self.damage(|damage| !damage.ags.is_empty())
     }
 
     /// Notes that the extents of an inode have fewer blocks than the inode says.
     pub fn short_of(&self, ino: Ino, blocks: u64) {
-        let mut short = lock(&self.short);
-        // With damage everywhere nothing is tied to one inode.
-        if blocks > 0 && short.len() < SHORT {
-            short.push((blocks, ino));
+        if blocks > 0 {
+            let mut short = lock(&self.short);
+            short.insert((blocks, ino));
+            // With damage everywhere nothing is tied to one inode.
+            if short.len() > SHORT {
+                short.pop_last();
+            }
         }
     }
 
     /// The inode that lacks just so many blocks.
     pub fn who_lacks(&self, blocks: u64) -> Option<Ino> {
-        lock(&self.short).iter().filter(|(lacks, _)| *lacks == blocks).map(|(_, ino)| *ino).min()
+        lock(&self.short).range((blocks, Ino(0))..).next().filter(|(lacks, _)| *lacks == blocks).map(|(_, ino)| *ino)
     }
 
     /// Do all owners stand in the map?
     pub fn owners_known(&self) -> bool {
-        !self.unknown.load(Ordering::Relaxed)
+        !self.unknown.load(Ordering::Relaxed) && !self.is_cancelled()
     }
 
     /// Compares the log sequence number of a structure with the log. One finding comes of all that are ahead.
@@ -509,13 +602,24 @@ impl<'a> Ctx<'a> {
         }
         let mut ahead = lock(&self.ahead);
         ahead.count = ahead.count.saturating_add(1);
-        if ahead.greatest.as_ref().is_none_or(|(greatest, _)| *greatest < lsn) {
-            ahead.greatest = Some((lsn, spot()));
+        match &ahead.greatest {
+            Some((greatest, _)) if *greatest > lsn => {}
+            Some((greatest, at)) if *greatest == lsn => {
+                let (spot, key) = (spot(), |spot: &Spot| (spot.place.device, spot.place.byte));
+                if key(&spot) < key(at) {
+                    ahead.greatest = Some((lsn, spot));
+                }
+            }
+            _ => ahead.greatest = Some((lsn, spot())),
         }
     }
 
     pub(super) fn take_ahead(&self) -> Ahead {
         std::mem::take(&mut lock(&self.ahead))
+    }
+
+    pub(super) fn collected(&self) -> MutexGuard<'_, Collected> {
+        lock(&self.collected)
     }
 
     pub(super) fn take_collected(&self) -> Collected {

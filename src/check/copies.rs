@@ -185,12 +185,19 @@ pub fn better_volume(volume: &Volume) -> Option<Volume> {
         return None;
     }
     let primary = primary(volume)?;
+    let mut unread = false;
     let broken = !superblock::check(&primary.subject(), &place(AgNumber(0), 512)).is_empty();
     let count = volume.geometry().ag_count;
     let ags = (1..count.min(ASKED)).chain(count.saturating_sub(ASKED).max(ASKED)..count).map(AgNumber);
-    let mut copies: Vec<Sector> = ags.filter_map(|ag| sector(volume, ag)).filter(Sector::is_readable).collect();
+    let asked = ags.filter_map(|ag| {
+        let sector = sector(volume, ag);
+        unread |= sector.is_none();
+        sector
+    });
+    let mut copies: Vec<Sector> = asked.filter(Sector::is_readable).collect();
     let mut lost = false;
-    if copies.is_empty() {
+    // Copies that cannot be read are where the primary says.
+    if copies.is_empty() && !unread {
         lost = true;
         let found = crate::volume::find_copies(&*volume.devices().data, crate::volume::Scan::default()).found;
         copies = found.iter().filter_map(|copy| copy_at(volume, copy)).filter(Sector::is_readable).collect();
@@ -231,8 +238,17 @@ fn place(ag: AgNumber, length: u64) -> Place {
 
 /// The primary superblock: alone, and against the one in use. Gives the fields that are damaged; `None` where nothing in
 /// it can be believed.
-pub fn check_primary(ctx: &Ctx<'_>, primary: &Sector) -> Option<Vec<&'static str>> {
+///
+/// A sector that cannot be read is not damaged, and not sound either.
+pub fn check_primary(ctx: &Ctx<'_>, primary: Option<&Sector>) -> Option<Vec<&'static str>> {
     let spot = header_spot(ctx, AgNumber(0), AgHeader::Superblock);
+    let Some(primary) = primary else {
+        let size = ctx.context().sector_size;
+        if let Err(error) = ctx.volume().read(Device::Data, ByteOffset(0), size, "sb 0") {
+            ctx.unreadable(&error, spot.object);
+        }
+        return None;
+    };
     if let Some(short) = ctx.volume().shortfall() {
         let place = spot.place.field("dblocks");
         let found = format!("{} of {} bytes, up to within AG {}", short.present, short.needed, short.first_cut);

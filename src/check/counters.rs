@@ -3,6 +3,7 @@
 
 use super::context::{Ctx, Spot};
 use super::finding::Finding;
+use super::known::Known;
 use super::raised;
 use crate::format::superblock::Superblock;
 use crate::units::Ino;
@@ -33,9 +34,10 @@ pub const COUNTED: [&str; 3] = [ICOUNT.id, IFREE.id, FDBLOCKS.id];
 /// The root directory, against the inode btree.
 pub fn root(ctx: &Ctx<'_>, sb: &Superblock, spot: &Spot) {
     let Some((ag, agino)) = ctx.geometry().split_inode(sb.rootino) else { return };
-    let Some(group) = ctx.group(ag).filter(|group| group.inobt.is_witness()) else { return };
-    let chunk = group.chunk_of(agino.0);
-    if !chunk.is_some_and(|chunk| chunk.startino == agino && chunk.in_use(0)) {
+    let Some(group) = ctx.group(ag) else { return };
+    let first = group.chunk_of(agino.0).is_some_and(|chunk| chunk.startino == agino);
+    let Some(&in_use) = group.in_use(agino).get() else { return };
+    if !(first && in_use) {
         let right = group.chunks.first().and_then(|chunk| ctx.geometry().join_inode(ag, chunk.startino));
         ctx.raise(ROOT, spot, sb.rootino, right.map_or("an inode in use".to_owned(), |ino| ino.to_string()));
     }
@@ -44,7 +46,7 @@ pub fn root(ctx: &Ctx<'_>, sb: &Superblock, spot: &Spot) {
 /// The quota inodes, against the inode btrees. With metadata directories they have names.
 pub fn quota_inodes(ctx: &Ctx<'_>, sb: &Superblock, spot: &Spot) {
     let features = &ctx.context().features;
-    if ctx.is_partial() || features.has_metadir() || !features.has_quota() {
+    if features.has_metadir() || !features.has_quota() {
         return;
     }
     let project = if features.is_v5() { sb.pquotino } else { Ino::NULL };
@@ -52,13 +54,11 @@ pub fn quota_inodes(ctx: &Ctx<'_>, sb: &Superblock, spot: &Spot) {
         if ino.is_null() || ino.0 == 0 {
             continue;
         }
-        let group = ctx.geometry().split_inode(ino).and_then(|(ag, agino)| Some((ctx.group(ag)?, agino)));
-        let known = group.is_none_or(|(group, _)| group.inobt.is_witness());
-        let in_use = group.is_some_and(|(group, agino)| {
-            let chunk = group.chunk_of(agino.0);
-            chunk.is_some_and(|chunk| chunk.in_use(agino.0.saturating_sub(chunk.startino.0)))
-        });
-        if known && !in_use {
+        let in_use = match ctx.geometry().split_inode(ino) {
+            None => Known::when(true, false),
+            Some((ag, agino)) => ctx.group(ag).map_or(Known::UNKNOWN, |group| group.in_use(agino)),
+        };
+        if in_use.get() == Some(&false) {
             let finding = Finding::new(QUOTA_INODE, spot.place.clone().field(field), ino, "an inode in use, or null");
             ctx.report(finding.about(spot.object));
         }
@@ -67,35 +67,24 @@ pub fn quota_inodes(ctx: &Ctx<'_>, sb: &Superblock, spot: &Spot) {
 
 /// Counters of the primary against the sums over all AGs, as far as those are known.
 pub fn check(ctx: &Ctx<'_>, sb: &Superblock, spot: &Spot) {
-    let groups = ctx.groups();
-    let complete = u32::try_from(groups.len()) == Ok(ctx.geometry().ag_count);
     // What is wrong with an AG was said there.
-    if ctx.is_partial() || !complete || ctx.is_any_ag_damaged() {
+    if ctx.is_any_ag_damaged() {
         return;
     }
-    let sum = |value: &dyn Fn(&super::group::Group) -> u64| {
-        groups.iter().fold(0u64, |sum, group| sum.saturating_add(value(group)))
-    };
-    if groups.iter().all(|group| group.inobt.is_witness()) {
-        for (rule, found, right) in
-            [(ICOUNT, sb.icount, sum(&|group| group.inodes)), (IFREE, sb.ifree, sum(&|group| group.free_inodes))]
-        {
-            if found != right {
-                ctx.raise(rule, spot, found, right);
-            }
-        }
-    }
-    let known =
-        |group: &super::group::Group| group.bnobt.is_witness() && group.cntbt.complete && group.free_list.is_some();
-    if groups.iter().all(known) {
-        let right = sum(&|group| {
-            let trees = group.bnobt.blocks.saturating_add(group.cntbt.blocks).saturating_sub(2);
-            let rmapbt = group.rmapbt_blocks.get().map_or(0, |blocks| blocks.saturating_sub(1));
-            let list = u64::from(group.free_list.unwrap_or(0));
-            group.free_blocks.saturating_add(list).saturating_add(trees).saturating_add(rmapbt)
-        });
-        if sb.fdblocks != right {
-            ctx.raise(FDBLOCKS, spot, sb.fdblocks, right);
-        }
-    }
+    ctx.compare(ICOUNT, spot, sb.icount, &ctx.all_groups(|group| group.inodes));
+    ctx.compare(IFREE, spot, sb.ifree, &ctx.all_groups(|group| group.free_inodes));
+    let rmapbt = ctx.context().features.has_rmapbt();
+    let free = ctx.all_groups(|group| {
+        let not_roots = |tree: Known<u64>| tree.map(|blocks| blocks.saturating_sub(1));
+        let rmapbt = if rmapbt { group.rmapbt_blocks.get().copied().unwrap_or_default() } else { Known::when(true, 1) };
+        let parts = [
+            group.free_blocks,
+            group.free_list.map(u64::from),
+            not_roots(group.bnobt.all_blocks()),
+            not_roots(group.cntbt.all_blocks()),
+            not_roots(rmapbt),
+        ];
+        parts.into_iter().sum()
+    });
+    ctx.compare(FDBLOCKS, spot, sb.fdblocks, &free);
 }

@@ -108,6 +108,8 @@ struct Child {
     at: u64,
     hash: Option<u32>,
     parent: Option<(u64, usize)>,
+    /// Does it stand for all children of a node that was not entered?
+    unseen: bool,
 }
 
 /// What a block says of its neighbours; `None` for one that could not be entered.
@@ -132,25 +134,26 @@ pub fn scan<'c>(ctx: &'c Ctx<'c>, reader: &mut Reader<'_, 'c>, bounds: Bounds, l
     let result = Scanned { complete: true, ..Scanned::default() };
     let mut scan =
         Scan { ctx, reader, bounds, result, seen: HashSet::new(), blamed: None, next: Vec::new(), second: None };
-    let mut children = vec![Child { at: bounds.root, hash: None, parent: None }];
+    let mut children = vec![Child { at: bounds.root, hash: None, parent: None, unseen: false }];
     let mut level = None;
     // Levels below the root's: each at least one less.
     for _ in 0..=DEPTH {
         let mut links = Vec::new();
-        for child in children.iter().take_while(|_| !ctx.is_cancelled()) {
-            let entered = scan.block(child, &mut level, leaf);
+        for child in &children {
+            let entered = if child.unseen { None } else { scan.block(child, &mut level, leaf) };
             if entered.is_none() {
                 scan.result.complete = false;
+                scan.next.push(Child { at: 0, hash: None, parent: None, unseen: true });
             }
             links.push(entered);
         }
         scan.siblings(&children, &links);
         children = std::mem::take(&mut scan.next);
         if scan.result.blocks == 1 {
-            scan.second = children.get(1).map(|child| child.at);
+            scan.second = children.get(1).filter(|child| !child.unseen).map(|child| child.at);
         }
         level = match level {
-            Some(level) if level > 0 && !children.is_empty() && !ctx.is_cancelled() => Some(level - 1),
+            Some(level) if level > 0 && !children.is_empty() => Some(level - 1),
             _ => break,
         };
     }
@@ -270,7 +273,8 @@ impl Scan<'_, '_, '_> {
                 ctx.raise(DISORDER, &part, format_args!("{hash:#x}"), format_args!("at least {last:#x}"));
             }
             last = hash;
-            self.next.push(Child { at: u64::from(before), hash: Some(hash), parent: Some((at, index)) });
+            let (at_child, parent) = (u64::from(before), Some((at, index)));
+            self.next.push(Child { at: at_child, hash: Some(hash), parent, unseen: false });
         }
         if !ordered {
             // One of the hashes is wrong, as was said: comparing them with the children says it again.

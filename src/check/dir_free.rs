@@ -98,6 +98,10 @@ pub(super) fn check(names: &Names<'_, '_>, reader: &mut Reader<'_, '_>, blocks: 
             covered.push((first, first.saturating_add(count.unwrap_or(most))));
         }
     }
+    if ctx.is_cancelled() || reader.exhausted {
+        // What was not come to is not missing.
+        return;
+    }
     let is_covered = |number: u64| {
         let after = covered.partition_point(|range| range.0 <= number);
         after.checked_sub(1).and_then(|i| covered.get(i)).is_some_and(|range| number < range.1)

@@ -88,6 +88,13 @@ pub struct Counter {
     unknown: AtomicBool,
 }
 
+impl Counter {
+    /// An inode in use cannot be counted.
+    pub fn unknown(&self) {
+        self.unknown.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Usage that one thread counted.
 #[derive(Debug)]
 pub struct Local<'c> {
@@ -127,7 +134,7 @@ impl<'c> Local<'c> {
 
     /// An inode in use cannot be counted.
     pub fn unknown(&self) {
-        self.ctx.quota.unknown.store(true, Ordering::Relaxed);
+        self.ctx.quota.unknown();
     }
 }
 
@@ -142,15 +149,17 @@ impl Drop for Local<'_> {
 
 /// Checks the quota files, after all inodes were counted.
 pub fn check(ctx: &Ctx<'_>) {
-    if ctx.is_partial() || ctx.is_cancelled() {
+    if ctx.is_partial() {
         return;
     }
     let mut total = std::mem::take(&mut *ctx.quota.total.lock().unwrap_or_else(PoisonError::into_inner));
     // Inodes that no record of a sound btree names were not counted.
-    let all = ctx.groups().iter().all(|group| group.inobt.is_witness());
-    let counted = all && !ctx.quota.unknown.load(Ordering::Relaxed) && !ctx.any_inode_damaged();
-    let sum = ctx.groups().iter().fold(0u64, |sum, group| sum.saturating_add(group.inodes));
-    let inodes = all.then_some(sum);
+    let inodes = ctx.all_groups(|group| group.inodes);
+    let counted = inodes.is_known()
+        && !ctx.quota.unknown.load(Ordering::Relaxed)
+        && !ctx.any_inode_damaged()
+        && !ctx.is_cancelled();
+    let inodes = inodes.get().copied();
     let mut buffers = Buffers::default();
     let mut doubted = false;
     for state in quota::states(ctx.volume().superblock()) {
@@ -372,7 +381,7 @@ impl Records<'_> {
             self.doubted = true;
             self.ctx.raise(super::context::NOT_COMPARED, spot, "damaged inodes", "usage counted from the inodes");
         }
-        self.counted
+        self.counted && !self.ctx.is_cancelled()
     }
 
     /// Owners without a record, after all records were seen.

@@ -18,7 +18,7 @@ use crate::units::{AgNumber, FsBlock, RtBlock};
 use crate::volume::Origin;
 use crate::walk::Inode;
 use crate::walk::btree::Root;
-use std::sync::atomic::Ordering;
+use std::sync::PoisonError;
 
 raised! { EXTENTS, structure "inode";
     /// An extent must lie within one AG, behind its headers, or within the realtime section.
@@ -126,9 +126,9 @@ pub fn check(worker: &mut Worker<'_>, inode: Inode<'_>) -> Forks {
     // The bit may wait in a dirty log, and copies of the superblock do not get it.
     let primary = matches!(ctx.volume().origin(), Origin::Primary);
     let applies = version & ATTR_BIT == 0 && ctx.log.dirty != Some(true) && primary;
-    if inode.forkoff() != 0 && applies && !ctx.unannounced.swap(true, Ordering::Relaxed) {
-        let found = format!("{version:#x}, inode {} has attributes", inode.ino);
-        ctx.raise(NO_ATTR_BIT, &ctx.whole(), found, format_args!("with {ATTR_BIT:#x} (attr)"));
+    if inode.forkoff() != 0 && applies {
+        let mut first = ctx.unannounced.lock().unwrap_or_else(PoisonError::into_inner);
+        *first = Some(first.map_or(inode.ino, |first| first.min(inode.ino)));
     }
     if !forks.sound() {
         worker.ctx.owners_unknown();
@@ -151,6 +151,15 @@ pub fn check(worker: &mut Worker<'_>, inode: Inode<'_>) -> Forks {
     }
     sharing(worker, inode, data);
     forks
+}
+
+/// Says once for all inodes that the superblock does not know of attributes.
+pub fn unannounced(ctx: &Ctx<'_>) {
+    if let Some(ino) = ctx.unannounced.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        let version = ctx.volume().superblock().versionnum;
+        let found = format!("{version:#x}, inode {ino} has attributes");
+        ctx.raise(NO_ATTR_BIT, &ctx.whole(), found, format_args!("with {ATTR_BIT:#x} (attr)"));
+    }
 }
 
 fn sharing(worker: &Worker<'_>, inode: Inode<'_>, data: Seen) {
@@ -274,8 +283,8 @@ fn blocks(
         }
         true
     });
-    seen.blocks = seen.blocks.saturating_add(scanned.blocks);
     seen.sound &= scanned.is_witness();
+    seen.blocks = seen.blocks.saturating_add(scanned.sound_blocks().get().copied().unwrap_or(0));
 }
 
 /// An extent of a fork.

@@ -8,6 +8,7 @@ use super::btree::{Scanned, header_blocks};
 use super::chunks::Chunks;
 use super::context::{Ctx, Spot};
 use super::finding::{Mismatch, Object, RuleInfo};
+use super::known::Known;
 use super::owners::Owner;
 use super::{Rule, agf, agfl, agi, bnobt, finobt, inobt, refcntbt};
 use crate::error::Place;
@@ -55,21 +56,23 @@ pub struct Group {
     /// First inodes of chunks whose records are damaged, in order.
     pub doubtful: Vec<AgIno>,
     /// Blocks of the rmapbt, once it was walked.
-    pub rmapbt_blocks: OnceLock<u64>,
+    pub rmapbt_blocks: OnceLock<Known<u64>>,
     /// Is it known which blocks are free?
     pub free_known: bool,
     /// Free blocks by the bnobt.
-    pub free_blocks: u64,
+    pub free_blocks: Known<u64>,
     /// Longest free extent by the cntbt.
-    pub longest: u32,
+    pub longest: Known<u64>,
     /// Blocks on the free list, where it is believed.
-    pub free_list: Option<u32>,
+    pub free_list: Known<u32>,
     /// Inodes with space, by the inobt.
-    pub inodes: u64,
+    pub inodes: Known<u64>,
     /// Free inodes, by the inobt.
-    pub free_inodes: u64,
-    /// Inodes on the lists of unlinked ones, in order; `None` where the lists could not be followed.
-    pub unlinked: Option<Vec<AgIno>>,
+    pub free_inodes: Known<u64>,
+    /// Inodes on the lists of unlinked ones, in order; not known where the lists could not be followed.
+    pub unlinked: Known<Vec<AgIno>>,
+    /// Are they there for no reason: on sound lists, which should be empty?
+    pub left_over: bool,
     /// Inode chunks: those whose place can be.
     pub chunks: Chunks,
     /// Shared extents, in order.
@@ -95,12 +98,13 @@ impl Group {
             doubtful: Vec::new(),
             rmapbt_blocks: OnceLock::new(),
             free_known: true,
-            free_blocks: 0,
-            longest: 0,
-            free_list: None,
-            inodes: 0,
-            free_inodes: 0,
-            unlinked: None,
+            free_blocks: Known::UNKNOWN,
+            longest: Known::UNKNOWN,
+            free_list: Known::UNKNOWN,
+            inodes: Known::UNKNOWN,
+            free_inodes: Known::UNKNOWN,
+            unlinked: Known::UNKNOWN,
+            left_over: false,
             chunks: Chunks::default(),
             shared: Vec::new(),
         }
@@ -120,13 +124,20 @@ impl Group {
 
     /// Were headers and btrees sound?
     pub fn is_sound(&self, features: &Features) -> bool {
-        let headers = self.agf_believed && self.agi_believed && self.reported.is_empty() && self.free_list.is_some();
+        let headers = self.agf_believed && self.agi_believed && self.reported.is_empty() && self.free_list.is_known();
         headers && !self.disputed && self.all_trees(features, Scanned::is_witness)
     }
 
     /// Is it known of all blocks of the AG which header, btree or free space they belong to?
     pub fn space_known(&self, features: &Features) -> bool {
-        self.free_known && self.free_list.is_some() && self.all_trees(features, |scanned| scanned.complete)
+        self.free_known && self.free_list.is_known() && self.all_trees(features, |scanned| scanned.complete)
+    }
+
+    /// Is an inode of this AG in use, by the inode btree?
+    pub fn in_use(&self, agino: AgIno) -> Known<bool> {
+        let chunk = self.chunk_of(agino.0);
+        let in_use = chunk.is_some_and(|chunk| chunk.in_use(agino.0.saturating_sub(chunk.startino.0)));
+        Known::when(self.inobt.is_witness(), in_use)
     }
 
     /// The chunk that holds an inode of this AG.
@@ -247,7 +258,7 @@ pub fn check(ctx: &Ctx<'_>, ag: AgNumber) -> Group {
     log(ctx, ag, &mut owners);
     free_space(ctx, &mut group, &mut owners);
     inodes(ctx, &mut group, &mut owners);
-    group.unlinked = agi::against_btrees(ctx, &group);
+    group.unlinked = agi::against_btrees(ctx, &mut group);
     group
 }
 
@@ -313,12 +324,13 @@ fn free_space(ctx: &Ctx<'_>, group: &mut Group, owners: &mut super::owners::Loca
     }
     group.agf = Some(agf.clone());
     if let Some(sector) = read(ctx, ag, AgHeader::Agfl) {
-        group.free_list = agfl::check(ctx, group, &sector, owners);
+        let list = agfl::check(ctx, group, &sector, owners);
+        group.free_list = Known::when(list.is_some(), list.unwrap_or(0));
     }
     bnobt::check(ctx, group, &agf, owners);
     for (rule, Mismatch { found, mut expected }) in mismatches {
-        if group.bnobt.is_witness() {
-            expected = format!("{}, which the btrees hold ({expected})", group.free_blocks);
+        if let Some(right) = group.free_blocks.get() {
+            expected = format!("{right}, which the btrees hold ({expected})");
         }
         ctx.raise(rule, &spot, found, expected);
     }

@@ -6,6 +6,7 @@ use super::chunks::Chunks;
 use super::context::Ctx;
 use super::finding::Mismatch;
 use super::group::Group;
+use super::known::Known;
 use super::owners::{Local, Owner};
 use super::{apply, raised, rules};
 use crate::format::agi::Agi;
@@ -214,11 +215,14 @@ pub fn check(ctx: &Ctx<'_>, group: &mut Group, agi: &Agi, owners: &mut Local<'_>
     if group.inobt.is_witness() {
         partly_known(ctx, group, &chunks, layout);
     }
+    let (mut inodes, mut free) = (0u64, 0u64);
     for chunk in chunks.iter() {
         let space = INODES_PER_CHUNK.saturating_sub(chunk.holemask.count_ones().saturating_mul(INODES_PER_HOLE));
-        group.inodes = group.inodes.saturating_add(u64::from(space));
-        group.free_inodes = group.free_inodes.saturating_add(u64::from(chunk.freecount));
+        inodes = inodes.saturating_add(u64::from(space));
+        free = free.saturating_add(u64::from(chunk.freecount));
     }
+    let witness = group.inobt.is_witness();
+    (group.inodes, group.free_inodes) = (Known::when(witness, inodes), Known::when(witness, free));
     group.chunks = chunks;
 }
 

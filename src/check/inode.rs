@@ -274,6 +274,9 @@ fn used(worker: &mut Worker<'_>, inode: Inode<'_>, place: Option<InodeSlot>) {
         return;
     }
     let forks = forks::check(worker, inode);
+    if forks.sound() {
+        ctx.names.mapped(place);
+    }
     metafile::check(worker, inode, forks.data);
     links::unlinked(ctx, inode);
     worker.quota.count(inode);

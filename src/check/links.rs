@@ -88,7 +88,7 @@ pub fn unlinked(ctx: &Ctx<'_>, inode: Inode<'_>) {
         return;
     }
     let Some((ag, agino)) = ctx.geometry().split_inode(inode.ino) else { return };
-    let lists = ctx.group(ag).and_then(|group| group.unlinked.as_ref());
+    let lists = ctx.group(ag).and_then(|group| group.unlinked.get());
     if lists.is_some_and(|members| members.binary_search(&agino).is_err()) {
         let spot = Spot { place: inode.place(ctx.volume()), object: Object::Inode(inode.ino) };
         ctx.raise(UNLISTED, &spot, 0, "at least 1, or an entry of a list of unlinked inodes");
@@ -99,7 +99,7 @@ pub fn unlinked(ctx: &Ctx<'_>, inode: Inode<'_>) {
 /// where they were not, too few entries mean nothing.
 pub fn check(ctx: &Ctx<'_>, complete: bool) {
     let links = &ctx.links;
-    if !links.counted.load(Ordering::Relaxed) || ctx.is_partial() || ctx.is_cancelled() {
+    if !links.counted.load(Ordering::Relaxed) || ctx.is_partial() {
         return;
     }
     let tables = links.tables.get().map_or(&[][..], Vec::as_slice);
@@ -121,7 +121,8 @@ pub fn check(ctx: &Ctx<'_>, complete: bool) {
 }
 
 fn compare(ctx: &Ctx<'_>, ino: Ino, balance: i32) {
-    if ctx.is_damaged(ino) {
+    // Links that an inode says it has count only where it was seen when inodes were gone over.
+    if ctx.is_damaged(ino) || !ctx.names.is_noted(ctx, ino) {
         return;
     }
     let block = match ctx.walk.inode(ino) {

@@ -13,7 +13,9 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Bits of what is known of an inode: its file type as directory entries have it, and …
-const TYPE: u8 = 0x0f;
+const TYPE: u8 = 0x07;
+/// … its extent maps were wholly seen.
+const MAPPED: u8 = 0x08;
 /// … it is not what it should be, as was reported.
 const DAMAGED: u8 = 0x10;
 /// … no links by its own count.
@@ -117,6 +119,31 @@ impl Names {
         }
     }
 
+    /// Notes that the extent maps of an inode were wholly seen.
+    pub fn mapped(&self, slot: Option<InodeSlot>) {
+        if let Some((table, index)) = self.find(slot)
+            && let Some(kind) = table.kinds.get(index)
+        {
+            kind.fetch_or(MAPPED, Ordering::Relaxed);
+        }
+    }
+
+    fn known(&self, ctx: &Ctx<'_>, ino: Ino) -> u8 {
+        let kind = self.find(ctx.slot(ino)).and_then(|(table, index)| table.kinds.get(index));
+        kind.map_or(0, |kind| kind.load(Ordering::Relaxed))
+    }
+
+    /// Were the extent maps of an inode wholly seen?
+    pub fn is_mapped(&self, ctx: &Ctx<'_>, ino: Ino) -> bool {
+        self.known(ctx, ino) & MAPPED != 0
+    }
+
+    /// Was the inode seen, in use and sound?
+    pub fn is_noted(&self, ctx: &Ctx<'_>, ino: Ino) -> bool {
+        let known = self.known(ctx, ino);
+        known & TYPE != 0 && known & DAMAGED == 0
+    }
+
     /// Notes that not all parent pointers of an inode are known.
     pub fn parents_unknown(&self, ctx: &Ctx<'_>, ino: Ino) {
         if let Some((table, index)) = self.find(ctx.slot(ino))
@@ -148,7 +175,7 @@ impl Names {
             return if is_witness(ctx, ag) { Target::Absent } else { Target::Unknown };
         };
         let kind = table.kinds.get(index).map_or(0, |kind| kind.load(Ordering::Relaxed));
-        match kind & !PARENTS_UNKNOWN {
+        match kind & !(PARENTS_UNKNOWN | MAPPED) {
             0 if slot.is_some_and(|slot| slot.in_use) => Target::Damaged,
             0 if ctx.geometry().split_inode(ino).is_some_and(|(ag, _)| is_witness(ctx, ag)) => Target::Free,
             0 => Target::Unknown,

@@ -142,7 +142,11 @@ impl Entry {
 
     /// Compares by that key: the block alone tells all apart but those that are shared.
     pub fn by_place(&self, other: &Self) -> Ordering {
-        self.start.cmp(&other.start).then_with(|| self.key().cmp(&other.key()))
+        let rest = |entry: &Self| (entry.owner, entry.blocks, entry.within);
+        self.start
+            .cmp(&other.start)
+            .then_with(|| self.key().cmp(&other.key()))
+            .then_with(|| rest(self).cmp(&rest(other)))
     }
 
     /// Does `next` go on where this one ends, on disk and within its owner?

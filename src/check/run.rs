@@ -1,19 +1,20 @@
 //! The order of a check, and what comes of it.
 
-use super::context::{Collected, Ctx, Hooks, OWNERS_UNKNOWN, Options, Spot};
+use super::context::{Collected, Ctx, Hooks, NOT_LOOKED_AT, OWNERS_UNKNOWN, Options, Spot, UNREADABLE};
 use super::finding::{Class, Finding, Object, RuleInfo};
+use super::gather::{self, Told};
 use super::inode::{self, Worker};
 use super::pinpoint::pinpoint;
-use super::{attr, copies, counters, dir, dquot, fold, group, inobt, journal, links, rt, space, tree};
+use super::{agi, attr, copies, counters, dir, dquot, fold, forks, group, inobt, journal, links, rt, space, tree};
 use crate::error::Place;
 use crate::format::Type;
-use crate::units::{AgNumber, Ino};
-use crate::volume::Volume;
+use crate::units::{AgNumber, ByteOffset, Ino};
+use crate::volume::{Choice, Gap, Lost, Origin, Volume};
 use crate::walk::inodes::{Chunks, read_many};
 use crate::walk::{Walk, parallel, paths};
 use std::cmp::Reverse;
 use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The answer of a check in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,141 +80,197 @@ pub struct Report {
 /// Chunks that a thread takes at a time: 8 MiB of inodes of 512 bytes.
 const PIECE: usize = 256;
 
+/// The steps of a run, as they are called where a run was stopped.
+mod step {
+    pub const HEADERS: &str = "headers and btrees";
+    pub const INODES: &str = "inodes";
+    pub const DIRECTORIES: &str = "directories";
+    pub const NAMES: &str = "names, links and quotas";
+    pub const SPACE: &str = "space";
+    pub const REALTIME: &str = "realtime section";
+    pub const COUNTERS: &str = "counters";
+    pub const ALL: [&str; 7] = [HEADERS, INODES, DIRECTORIES, NAMES, SPACE, REALTIME, COUNTERS];
+}
+
+/// The same file system through its primary superblock, where that could not be read before and can be now.
+fn read_again(volume: Volume) -> Volume {
+    let unread = match volume.origin() {
+        Origin::Copy { reason, .. } | Origin::Inferred { reason, .. } => matches!(reason, Lost::Unreadable(_)),
+        Origin::Primary | Origin::Chosen { .. } => false,
+    };
+    if !unread {
+        return volume;
+    }
+    let again = Volume::open(volume.devices().clone(), Choice::default());
+    match (again, volume.most_steps()) {
+        (Ok(again), Some(steps)) => again.limited(steps),
+        (Ok(again), None) => again,
+        (Err(_), _) => volume,
+    }
+}
+
 /// Checks a whole file system.
 pub fn check(volume: &Volume, options: &Options, hooks: Hooks<'_>) -> Report {
-    let (mut journal, mut log) = journal::facts(volume);
+    let (volume, survey) = volume.surveyed(hooks.cancel);
+    let volume = read_again(volume);
+    let (mut journal, mut log) = journal::facts(&volume);
     // A superblock that waits in the log may be behind its copies: grown, then crashed.
-    let better = if log.superblock_waits() { None } else { copies::better_volume(volume) };
+    let better = if log.superblock_waits() { None } else { copies::better_volume(&volume) };
     if let Some(better) = &better {
         (journal, log) = journal::facts(better);
     }
-    let volume = better.as_ref().unwrap_or(volume);
+    let volume = better.as_ref().unwrap_or(&volume);
     let walk = Walk::new(volume);
-    let ctx = Ctx::new(&walk, options, log, hooks);
+    let mut ctx = Ctx::new(&walk, options, log, hooks);
+    ctx.survey = survey;
     journal::check(&ctx, &journal);
     let primary = copies::primary(volume);
-    let damaged = primary.as_ref().and_then(|primary| copies::check_primary(&ctx, primary));
-    groups(&ctx, damaged.as_deref().unwrap_or_default());
-    inodes(&ctx);
-    directories(&ctx);
-    spaces(&ctx);
-    realtime(&ctx);
-    let sector = primary;
+    let damaged = copies::check_primary(&ctx, primary.as_ref());
+    // What was not looked at any more since the run was stopped takes no step further.
+    let steps: [&dyn Fn(); 6] = [
+        &|| groups(&ctx, damaged.as_deref().unwrap_or_default()),
+        &|| inodes(&ctx),
+        &|| directories(&ctx),
+        &|| names(&ctx),
+        &|| spaces(&ctx),
+        &|| realtime(&ctx),
+    ];
+    for step in steps {
+        if !ctx.is_cancelled() {
+            step();
+        }
+    }
     // Counters are those of the primary: the copies have those of mkfs.
-    if let Some(primary) = sector.as_ref().filter(|_| damaged.is_some()) {
+    if let Some(primary) = primary.as_ref().filter(|_| damaged.is_some() && !ctx.is_cancelled()) {
         let spot = group::header_spot(&ctx, AgNumber(0), crate::volume::AgHeader::Superblock);
         if damaged.as_ref().is_some_and(|fields| fields.iter().all(|field| !field.ends_with("ino"))) {
             counters::root(&ctx, &primary.sb, &spot);
             counters::quota_inodes(&ctx, &primary.sb, &spot);
         }
         counters::check(&ctx, &primary.sb, &spot);
+        ctx.end(step::COUNTERS);
     }
     journal::finish(&ctx);
-    let unjudged = unjudged(&ctx, sector.as_ref());
-    finish(&ctx, unjudged)
+    finish(&ctx, primary.as_ref())
 }
 
 fn groups(ctx: &Ctx<'_>, damaged: &[&'static str]) {
-    const STEP: &str = "headers and btrees";
     let all = group::wanted(ctx);
     let total = u64::try_from(all.len()).unwrap_or(0);
-    ctx.begin(STEP, total);
-    let groups = parallel::over(all, ctx.options.threads, |ag| {
-        let group = (!ctx.is_cancelled()).then(|| {
-            if ag.0 > 0 {
-                copies::check_copy(ctx, ag, damaged);
-            }
-            group::check(ctx, ag)
-        });
-        ctx.advance(STEP, 1, total);
-        group
+    ctx.begin(step::HEADERS, total);
+    let groups = ctx.side_by_side(|| {
+        parallel::over(all, ctx.options.threads, |ag| {
+            let group = (!ctx.is_cancelled()).then(|| {
+                if ag.0 > 0 {
+                    copies::check_copy(ctx, ag, damaged);
+                }
+                group::check(ctx, ag)
+            });
+            ctx.advance(step::HEADERS, 1, total);
+            group
+        })
     });
     ctx.set_groups(groups.into_iter().flatten().collect());
     ctx.links.begin(ctx.groups());
+    agi::not_empty(ctx);
+    ctx.end(step::HEADERS);
 }
 
 fn inodes(ctx: &Ctx<'_>) {
-    const STEP: &str = "inodes";
-    let total = ctx.groups().iter().fold(0u64, |sum, group| sum.saturating_add(group.inodes));
-    ctx.begin(STEP, total);
+    let total = ctx.groups().iter().flat_map(|group| group.chunks.iter()).fold(0u64, |sum, _| sum.saturating_add(64));
+    ctx.begin(step::INODES, total);
     let pieces: Vec<_> =
         ctx.groups().iter().flat_map(|group| group.chunks.chunks(PIECE).map(move |piece| (group.ag, piece))).collect();
     let begin = || (Worker::new(ctx), Vec::new());
-    parallel::over_with(pieces, ctx.options.threads, begin, |(worker, buffer), (ag, piece)| {
-        if ctx.is_cancelled() {
-            return;
-        }
-        let mut chunks = Chunks::of_records(ctx.walk, ag, piece.iter().copied(), std::mem::take(buffer));
-        while let Some(chunk) = chunks.next_chunk() {
-            match chunk {
-                Ok(chunk) => inode::chunk(worker, &chunk),
-                Err(error) => {
-                    ctx.owners_unknown();
-                    ctx.unreadable(&error, Object::Ag(ag, Type::Inobt));
+    ctx.side_by_side(|| {
+        parallel::over_with(pieces, ctx.options.threads, begin, |(worker, buffer), (ag, piece)| {
+            if ctx.is_cancelled() {
+                return;
+            }
+            let mut chunks = Chunks::of_records(ctx.walk, ag, piece.iter().copied(), std::mem::take(buffer));
+            while let Some(chunk) = chunks.next_chunk() {
+                match chunk {
+                    Ok(chunk) => inode::chunk(worker, &chunk),
+                    Err(error) => {
+                        ctx.owners_unknown();
+                        ctx.quota.unknown();
+                        ctx.unreadable(&error, Object::Ag(ag, Type::Inobt));
+                    }
                 }
             }
-        }
-        *buffer = chunks.into_buffer();
-        // What is joined must not hang on which thread looks at which piece.
-        worker.flush();
-        let done = u64::try_from(piece.len()).unwrap_or(0).saturating_mul(64);
-        ctx.advance(STEP, done, total);
+            *buffer = chunks.into_buffer();
+            // What is joined must not hang on which thread looks at which piece.
+            worker.flush();
+            let done = u64::try_from(piece.len()).unwrap_or(0).saturating_mul(64);
+            ctx.advance(step::INODES, done, total);
+        })
     });
+    forks::unannounced(ctx);
+    ctx.end(step::INODES);
 }
 
 /// Directories that a thread takes at a time: few, since some are large.
 const DIRECTORIES: usize = 16;
 
 fn directories(ctx: &Ctx<'_>) {
-    const STEP: &str = "directories";
     ctx.follow_names();
     let all = ctx.names.directories(ctx);
     let total = u64::try_from(all.len()).unwrap_or(0);
-    ctx.begin(STEP, total);
+    ctx.begin(step::DIRECTORIES, total);
     let begin = || dir::Worker::new(ctx);
-    parallel::over_with(all.chunks(DIRECTORIES).collect(), ctx.options.threads, begin, |worker, piece| {
-        let mut report = |ino, error| {
-            ctx.names.names_unknown(ino);
-            ctx.unreadable(&error, Object::Inode(ino));
-        };
-        read_many(ctx.walk, &mut piece.to_vec(), &mut report, &mut |inode| {
-            if !ctx.is_cancelled() {
-                dir::check(worker, inode);
-            }
-        });
-        ctx.advance(STEP, u64::try_from(piece.len()).unwrap_or(0), total);
+    ctx.side_by_side(|| {
+        parallel::over_with(all.chunks(DIRECTORIES).collect(), ctx.options.threads, begin, |worker, piece| {
+            // The names of all that are not come to, for whatever reason, are not known.
+            let mut left: BTreeSet<Ino> = piece.iter().copied().collect();
+            let mut report = |ino, error| ctx.unreadable(&error, Object::Inode(ino));
+            read_many(ctx.walk, &mut piece.to_vec(), &mut report, &mut |inode| {
+                if !ctx.is_cancelled() {
+                    left.remove(&inode.ino);
+                    dir::check(worker, inode);
+                }
+            });
+            left.into_iter().for_each(|ino| ctx.names.names_unknown(ino));
+            ctx.advance(step::DIRECTORIES, u64::try_from(piece.len()).unwrap_or(0), total);
+        })
     });
+    ctx.end(step::DIRECTORIES);
+}
+
+fn names(ctx: &Ctx<'_>) {
     ctx.follow_names();
     tree::check(ctx);
     links::check(ctx, ctx.owners_known() && ctx.names.incomplete().is_empty());
     dquot::check(ctx);
+    ctx.end(step::NAMES);
 }
 
 /// Who owns which block: everything must have been collected before.
 fn spaces(ctx: &Ctx<'_>) {
-    const STEP: &str = "space";
     let total = u64::try_from(ctx.groups().len()).unwrap_or(0);
-    ctx.begin(STEP, total);
+    ctx.begin(step::SPACE, total);
     let mut groups: Vec<_> = ctx.groups().iter().collect();
     if ctx.options.threads > 1 {
         // The AG with most of the work first: it would keep all waiting at the end.
         groups.sort_by_cached_key(|group| Reverse(ctx.owners.count(group.ag)));
     }
-    parallel::over(groups, ctx.options.threads, |group| {
-        if !ctx.is_cancelled() {
-            space::check(ctx, group);
-        }
-        ctx.advance(STEP, 1, total);
+    ctx.side_by_side(|| {
+        parallel::over(groups, ctx.options.threads, |group| {
+            if !ctx.is_cancelled() {
+                space::check(ctx, group);
+            }
+            ctx.advance(step::SPACE, 1, total);
+        })
     });
     if ctx.is_lost_unjudged() {
         ctx.raise(OWNERS_UNKNOWN, &ctx.whole(), "blocks without owner", "all owners readable");
     }
+    ctx.end(step::SPACE);
 }
 
 /// The realtime section: its rules stand by themselves ([`rt`]). What the steps before have said of single inodes is not
 /// said again, and a damaged inode is no witness.
 fn realtime(ctx: &Ctx<'_>) {
-    if ctx.is_partial() || ctx.is_cancelled() {
+    if ctx.is_partial() {
         return;
     }
     // Where a directory on the way is damaged, its files cannot be found: that was said of the directory.
@@ -228,18 +285,20 @@ fn realtime(ctx: &Ctx<'_>) {
             ctx.report(finding);
         }
     };
-    let damaged = |ino: Ino| ctx.is_damaged(ino);
+    let damaged = |ino: Ino| ctx.is_doubtful(ino);
+    let unread = |place: Place, why: &std::io::Error, object: Object| ctx.unread(place, why, object);
     let lsn = |lsn: u64, place: &dyn Fn() -> Place| {
         ctx.lsn(lsn, || Spot { place: place().field("lsn"), object: Object::Log });
     };
-    let mut sink = rt::Sink::new(&mut out).without_witness(&damaged).with_lsns(&lsn);
+    let mut sink = rt::Sink::new(&mut out).without_witness(&damaged).with_lsns(&lsn).telling_all(&unread);
     if ctx.geometry().realtime.is_none() {
         // What inodes say of a section that is not there was said of them.
         rt::devices::check(ctx.walk, &mut sink);
-        return;
+        return ctx.end(step::REALTIME);
     }
-    ctx.begin("realtime section", 0);
+    ctx.begin(step::REALTIME, 0);
     rt::check(ctx.walk, rt::Depth::Everything, &mut rt::Unobserved, &mut sink);
+    ctx.end(step::REALTIME);
 }
 
 /// Rules about names that may be broken only because a directory, or an inode btree, is damaged.
@@ -289,33 +348,23 @@ fn take_one<K: Ord>(counts: &mut BTreeMap<K, u64>, key: K) {
     }
 }
 
-fn finish(ctx: &Ctx<'_>, unjudged: Vec<String>) -> Report {
+fn finish(ctx: &Ctx<'_>, primary: Option<&copies::Sector>) -> Report {
     let cancelled = ctx.is_cancelled();
-    let collected = ctx.take_collected();
-    let Collected { mut findings, mut by_rule, mut by_class, explained, mut folded, .. } = collected;
+    unread(ctx);
+    let unjudged = unjudged(ctx, primary);
+    let Collected { gathered, explained, repair, .. } = ctx.take_collected();
+    let Told { mut findings, mut by_rule, mut by_class, mut folded } = gathered.told();
     for finding in &mut findings {
         pinpoint(ctx.volume(), finding);
     }
-    // Damage first, then what could not be judged because of it, then what is merely odd; each in the order of the disk.
-    findings.sort_by(|a, b| {
-        let key = |finding: &Finding| {
-            let rank = match finding.rule.class {
-                Class::Corrupt | Class::XCorrupt => 0,
-                Class::XFailed => 1,
-                Class::Incomplete => 2,
-                Class::Preen | Class::Warning => 3,
-            };
-            (rank, finding.place.device, finding.place.byte)
-        };
-        key(a).cmp(&key(b)).then_with(|| a.rule.id.cmp(b.rule.id))
-    });
-    let repair = repair(ctx.geometry().ag_count, &findings);
+    findings.sort_by(gather::in_report);
     let (mut findings, followers) = fold::fold(ctx, findings);
     for follower in &followers {
         folded = folded.saturating_add(1);
         take_one(&mut by_rule, follower.rule.id);
         take_one(&mut by_class, follower.rule.class);
     }
+    findings.truncate(ctx.options.max_findings);
     if !cancelled {
         name(ctx, &mut findings);
     }
@@ -325,12 +374,16 @@ fn finish(ctx: &Ctx<'_>, unjudged: Vec<String>) -> Report {
         Verdict::Damaged
     } else if ctx.log.dirty == Some(true) {
         Verdict::DirtyLog
-    } else if cancelled || any(&[Class::Incomplete, Class::XFailed]) {
+    } else if cancelled || !ctx.survey.is_whole() || any(&[Class::Incomplete, Class::XFailed]) {
         Verdict::Incomplete
     } else {
         Verdict::Clean
     };
-    let inodes = ctx.groups().iter().fold(0u64, |sum, group| sum.saturating_add(group.inodes));
+    let inodes = ctx.groups().iter().filter_map(|group| group.inodes.get()).fold(0u64, |sum, n| sum.saturating_add(*n));
+    let mut repair = repair.plan();
+    if !ctx.survey.gaps().is_empty() || !ctx.survey.given_up().is_empty() {
+        repair.insert(0, COPY_FIRST.to_owned());
+    }
     let summary = Summary {
         verdict,
         findings: total,
@@ -347,40 +400,103 @@ fn finish(ctx: &Ctx<'_>, unjudged: Vec<String>) -> Report {
     Report { findings, summary }
 }
 
-/// Inodes whose paths are looked up at most.
-const NAMED: usize = 1000;
+/// What comes before every repair of a device that does not give all of its bytes.
+const COPY_FIRST: &str = "copy the device first, with ddrescue, and go on with the copy: each read may be the last";
 
-/// Looks up the paths of the inodes that findings are about.
-fn name(ctx: &Ctx<'_>, findings: &mut [Finding]) {
-    let inos: BTreeSet<Ino> = findings.iter().filter_map(|finding| finding.object.inode()).take(NAMED).collect();
-    if inos.is_empty() {
-        return;
+/// Structures that are named of an unreadable range.
+const NAMED_OF_GAP: usize = 8;
+
+/// Says what could not be read: each unreadable range once, with its length and what lies in it.
+fn unread(ctx: &Ctx<'_>) {
+    let structures = std::mem::take(&mut ctx.collected().unread);
+    let gaps = ctx.survey.gaps();
+    let mut of_gap: HashMap<usize, Vec<(Place, Object)>> = HashMap::new();
+    let mut lost: BTreeMap<crate::units::Device, (u64, Place, String, Object)> = BTreeMap::new();
+    let given_up = ctx.survey.given_up();
+    for (place, why, object) in structures {
+        let end = place.byte.0.saturating_add(place.length);
+        let before = gaps.partition_point(|gap| (gap.device, gap.byte.0) < (place.device, end));
+        let near = before.checked_sub(1).and_then(|at| Some((at, gaps.get(at)?)));
+        let within = |gap: &Gap| gap.device == place.device && gap.byte.0.saturating_add(gap.length) > place.byte.0;
+        match near.filter(|(_, gap)| within(gap)) {
+            Some((at, _)) => of_gap.entry(at).or_default().push((place, object)),
+            None if given_up.contains(&place.device) => {
+                let lost = lost.entry(place.device).or_insert((0, place.clone(), why, object));
+                lost.0 = lost.0.saturating_add(1);
+                if place.byte < lost.1.byte {
+                    (lost.1, lost.3) = (place, object);
+                }
+            }
+            None => ctx.report(Finding::new(UNREADABLE, place, why, "readable bytes").about(object)),
+        }
     }
-    let inos: Vec<Ino> = inos.into_iter().collect();
-    let found = paths::by_names(ctx.walk, &inos, &mut |_| {});
-    for finding in findings {
-        let paths = finding.object.inode().and_then(|ino| found.get(&ino));
-        let from = |from| paths.and_then(|paths| paths.iter().find(|path| path.from == from));
-        let usual = from(paths::From::Root).or_else(|| from(paths::From::Metadata));
-        finding.object_path = usual.map(|path| path.path.clone());
-        finding.in_metadir = usual.is_some_and(|path| path.from == paths::From::Metadata);
+    let inos = of_gap.values().flatten().filter_map(|(_, object)| object.inode()).collect();
+    let paths = if ctx.is_cancelled() { Paths::new() } else { paths_of(ctx, inos) };
+    for (at, gap) in gaps.into_iter().enumerate() {
+        let of = of_gap.remove(&at).unwrap_or_default();
+        let mut object = Object::FileSystem;
+        let mut names: BTreeSet<String> = BTreeSet::new();
+        for (place, about) in of {
+            object = if names.is_empty() { about } else { object.min(about) };
+            let path = about.inode().and_then(|ino| paths.get(&ino)).map(|(path, metadir)| {
+                let root = if *metadir { "(metadir)/" } else { "/" };
+                format!(" ({root}{})", path.escape_ascii())
+            });
+            if !place.structure.is_empty() {
+                names.insert(format!("{}{}", place.structure, path.unwrap_or_default()));
+            }
+        }
+        let more = names.len().saturating_sub(NAMED_OF_GAP);
+        let mut structure = names.into_iter().take(NAMED_OF_GAP).collect::<Vec<_>>().join(", ");
+        if structure.is_empty() {
+            structure = format!("{} device", gap.device);
+        }
+        if more > 0 {
+            structure = format!("{structure} and {more} more");
+        }
+        let place = Place::new(gap.device, gap.byte, gap.length, structure);
+        let found = format!("{} bytes: {}", gap.length, gap.why);
+        ctx.report(Finding::new(UNREADABLE, place, found, "readable bytes").about(object));
+    }
+    for device in given_up {
+        let (count, place, why, object) = lost.remove(&device).unwrap_or_else(|| {
+            let place = Place::new(device, ByteOffset(0), 0, format!("{device} device"));
+            (0, place, "given up: nothing could be read any more".to_owned(), Object::FileSystem)
+        });
+        let found = format!("{why} ({count} structures not looked at)");
+        ctx.report(Finding::new(NOT_LOOKED_AT, place, found, "a device that can be read").about(object));
     }
 }
 
-/// What a repair would have to do about a superblock.
-fn superblock(ag_count: u32, ag: AgNumber, finding: &Finding) -> (u8, String) {
-    let field = finding.place.field.unwrap_or(finding.rule.field);
-    let whole =
-        ["sb-bad-crc", "sb-bad-magic", copies::UNUSABLE.id, copies::PRIMARY_DIFFERS.id, copies::COPY_DIFFERS.id];
-    match (ag.0, whole.contains(&finding.rule.id)) {
-        (0, _) if finding.rule.id == copies::NEEDS_REPAIR.id => (11, "clear the mark once all is sound".to_owned()),
-        (0, true) if ag_count == 1 => (0, "write a new superblock: there is no copy".to_owned()),
-        (0, true) => (0, "write the primary superblock from its copies".to_owned()),
-        (_, true) => (1, format!("write superblock copy {ag} from the primary")),
-        (0, false) if counters::COUNTED.contains(&finding.rule.id) => {
-            (10, format!("count {field} of the superblock anew"))
+/// Inodes whose paths are looked up at most.
+const NAMED: usize = 1000;
+
+/// A path of an inode, and whether it begins at the root of the metadata directory.
+type Paths = HashMap<Ino, (Vec<u8>, bool)>;
+
+/// Looks up the paths of inodes, the first so many of them.
+fn paths_of(ctx: &Ctx<'_>, inos: BTreeSet<Ino>) -> Paths {
+    if inos.is_empty() {
+        return Paths::new();
+    }
+    let inos: Vec<Ino> = inos.into_iter().take(NAMED).collect();
+    let found = paths::by_names(ctx.walk, &inos, &mut |_| {});
+    let usual = |ino: &Ino| {
+        let paths = found.get(ino)?;
+        let from = |from| paths.iter().find(|path| path.from == from);
+        let path = from(paths::From::Root).or_else(|| from(paths::From::Metadata))?;
+        Some((*ino, (path.path.clone(), path.from == paths::From::Metadata)))
+    };
+    inos.iter().filter_map(usual).collect()
+}
+
+/// Names the inodes that findings are about.
+fn name(ctx: &Ctx<'_>, findings: &mut [Finding]) {
+    let paths = paths_of(ctx, findings.iter().filter_map(|finding| finding.object.inode()).collect());
+    for finding in findings {
+        if let Some((path, metadir)) = finding.object.inode().and_then(|ino| paths.get(&ino)) {
+            (finding.object_path, finding.in_metadir) = (Some(path.clone()), *metadir);
         }
-        (_, false) => (0, format!("mend {field} of superblock {ag}")),
     }
 }
 
@@ -401,48 +517,17 @@ fn unjudged(ctx: &Ctx<'_>, primary: Option<&copies::Sector>) -> Vec<String> {
                 .to_owned(),
         );
     }
-    list
-}
-
-/// What a repair would have to do about these findings, in plain words, each once.
-fn repair(ag_count: u32, findings: &[Finding]) -> Vec<String> {
-    let mut steps: BTreeSet<(u8, String)> = BTreeSet::new();
-    for finding in findings.iter().filter(|finding| finding.rule.class.is_damage()) {
-        steps.insert(match finding.object {
-            _ if finding.rule.id == inobt::ZEROED.id => {
-                (7, format!("clear {} and every name that leads there", finding.place.structure))
-            }
-            _ if [links::ORPHAN.id, tree::DISCONNECTED.id].contains(&finding.rule.id) => {
-                (8, "put what has no name into lost+found".to_owned())
-            }
-            _ if finding.rule.id == links::NLINK.id => (8, "set link counts to the number of names".to_owned()),
-            _ if [tree::NO_POINTER.id, tree::NO_ENTRY.id, tree::OTHER_POINTER.id].contains(&finding.rule.id) => {
-                (8, "rebuild parent pointers from the directories".to_owned())
-            }
-            Object::Superblock(ag) => superblock(ag_count, ag, finding),
-            Object::Ag(ag, Type::Agf | Type::Agfl | Type::Bnobt | Type::Cntbt) | Object::Space(ag) => {
-                (2, format!("rebuild the free space btrees and headers of AG {ag}"))
-            }
-            Object::Ag(ag, Type::Agi | Type::Inobt | Type::Finobt) => {
-                (3, format!("rebuild the inode btrees of AG {ag}"))
-            }
-            Object::Ag(ag, Type::Rmapbt) => (4, format!("rebuild the reverse mapping btree of AG {ag}")),
-            Object::Ag(ag, Type::Refcntbt) => (5, format!("rebuild the refcount btree of AG {ag}")),
-            Object::Ag(ag, _) => (6, format!("rebuild the headers of AG {ag}")),
-            Object::Inode(ino) => (7, format!("mend or clear inode {ino}")),
-            Object::Realtime(group) => (8, format!("rebuild the metadata of realtime group {group}")),
-            Object::Log if finding.rule.id == journal::AHEAD.id => (9, "move the log on".to_owned()),
-            Object::Log if finding.rule.id == journal::FOREIGN.id => {
-                (0, "be kept from doing anything until the right log is found".to_owned())
-            }
-            Object::Log => {
-                (9, "throw the log away (xfs_repair -L), and with it all changes that wait in it".to_owned())
-            }
-            _ if finding.rule.id == copies::DEVICE_SHORT.id => {
-                (0, "wait: make the device as long as the file system first".to_owned())
-            }
-            Object::FileSystem => (10, "count the superblock's counters anew".to_owned()),
-        });
+    if ctx.is_cancelled() {
+        let left: Vec<&str> = step::ALL.into_iter().filter(|step| !ctx.is_done(step)).collect();
+        if !left.is_empty() {
+            list.push(format!("{}: the run was stopped before they were looked at wholly", left.join("; ")));
+        }
     }
-    steps.into_iter().map(|(_, text)| text).collect()
+    let gaps = ctx.survey.gaps();
+    if !gaps.is_empty() {
+        let bytes = gaps.iter().fold(0u64, |sum, gap| sum.saturating_add(gap.length));
+        let places = if gaps.len() == 1 { "place" } else { "places" };
+        list.push(format!("{bytes} bytes in {} {places} that cannot be read, and what hangs on them", gaps.len()));
+    }
+    list
 }

@@ -183,13 +183,13 @@ fn holder(entry: &Entry) -> String {
 pub fn check(ctx: &Ctx<'_>, group: &Group) {
     let features = &ctx.context().features;
     let mut mappings = Vec::new();
-    let mut scanned = Scanned { blocks: 0, sound: false, complete: false };
+    let mut scanned = Scanned::default();
     if features.has_rmapbt()
         && let Some(agf) = &group.agf
     {
         (scanned, mappings) = rmapbt::check(ctx, group, agf, &mut ctx.owners.local());
         // OK: the AG is looked at once.
-        let _ = group.rmapbt_blocks.set(scanned.blocks);
+        let _ = group.rmapbt_blocks.set(scanned.all_blocks());
     }
     agf::against_btrees(ctx, group, scanned);
     let mut entries = ctx.owners.take(group.ag);
@@ -440,14 +440,17 @@ fn compare_mappings(
     let (mut owned, mut mapped) = only(&sorted(owned), &sorted(mapped), by_owner);
     let before = owned.len().saturating_add(mapped.len());
     let doubtful = |entry: &Entry| match entry.owner.inode() {
-        Some(ino) => contested.contains(&entry.owner) || ctx.is_damaged(ino),
+        Some(ino) => contested.contains(&entry.owner) || ctx.is_doubtful(ino),
         None => {
             let contested = contested.iter().any(|owner| owner.rmap() == Some(entry.owner.0));
             contested || !group.is_sound(&ctx.context().features) || !ctx.owners_known()
         }
     };
     owned.retain(|entry| !doubtful(entry));
-    mapped.retain(|entry| !doubtful(entry) && (ctx.owners_known() || !owned.is_empty()));
+    // What an inode that was not wholly seen owns is not known: that nobody seems to own a block says nothing.
+    let seen = ctx.owners_known() || ctx.survey.is_whole() && !owned.is_empty();
+    let owner_seen = |entry: &Entry| entry.owner.inode().is_some_and(|ino| ctx.names.is_mapped(ctx, ino));
+    mapped.retain(|entry| !doubtful(entry) && (seen || owner_seen(entry)));
     if owned.is_empty() && mapped.is_empty() {
         match before {
             0 => {}

@@ -9,6 +9,7 @@ use super::finding::Object;
 use super::fork::inode_spot;
 use super::names::{Pair, Target};
 use super::raised;
+use crate::error::Error;
 use crate::units::Ino;
 use crate::walk::{attributes, directory};
 use std::collections::{BTreeMap, BTreeSet};
@@ -47,13 +48,13 @@ const COMPARED: usize = 1000;
 /// Looks at the tree, after all directories were gone over.
 pub fn check(ctx: &Ctx<'_>) {
     let (entries, dotdots) = ctx.names.take_pairs();
-    if ctx.is_partial() || ctx.is_cancelled() {
+    if ctx.is_partial() {
         return;
     }
     let sb = ctx.volume().superblock();
     let metadir = ctx.context().features.has_metadir().then_some(sb.metadirino);
     let is_root = |ino: Ino| ino == sb.rootino || Some(ino) == metadir;
-    let incomplete = ctx.names.incomplete();
+    let mut incomplete = ctx.names.incomplete();
     for &(ino, dotdot) in &dotdots {
         let spot = || inode_spot(ctx, ino);
         if is_root(ino) {
@@ -76,7 +77,7 @@ pub fn check(ctx: &Ctx<'_>) {
         }
     }
     loops(ctx, &entries, &is_root);
-    pointers(ctx, &incomplete);
+    pointers(ctx, &mut incomplete);
 }
 
 /// Are entries of this directory not known, or not all: was it damaged, or not to be read, or not even found?
@@ -128,22 +129,38 @@ fn text((parent, generation, name): &Name) -> String {
     format!("{} in {parent} (generation {generation})", super::dir::shown(name))
 }
 
-/// Parent pointers that are not the entries.
-fn pointers(ctx: &Ctx<'_>, incomplete: &BTreeSet<Ino>) {
+/// Parent pointers that are not the entries. Directories that cannot be read once more go to `incomplete`.
+fn pointers(ctx: &Ctx<'_>, incomplete: &mut BTreeSet<Ino>) {
     let off: BTreeSet<Ino> = ctx.names.unbalanced(ctx).into_iter().take(COMPARED).collect();
     if off.is_empty() {
         return;
     }
     let mut entries: BTreeMap<Ino, Vec<Name>> = BTreeMap::new();
     for dir in ctx.names.directories(ctx) {
-        if ctx.is_cancelled() {
-            return;
-        }
-        let Ok(inode) = ctx.walk.inode(dir) else { continue };
+        let mut doubt = |error: &Error| {
+            // What is wrong with its blocks was said when they were gone over.
+            if !matches!(error, Error::Corrupt { .. }) {
+                ctx.unreadable(error, Object::Inode(dir));
+            }
+            incomplete.insert(dir);
+        };
+        let inode = match ctx.walk.inode(dir) {
+            Ok(inode) => inode,
+            Err(error) => {
+                doubt(&error);
+                continue;
+            }
+        };
         let generation = inode.inode().generation();
         let mut blocks = directory::blocks(ctx.walk, inode.inode());
         while let Some(block) = blocks.next_block() {
-            let Ok(block) = block else { continue };
+            let block = match block {
+                Ok(block) => block,
+                Err(error) => {
+                    doubt(&error);
+                    continue;
+                }
+            };
             let _ = block.entries(|entry| {
                 if !entry.is_dots() && off.contains(&entry.ino) {
                     entries.entry(entry.ino).or_default().push((dir, generation, entry.name.to_vec()));
@@ -153,14 +170,25 @@ fn pointers(ctx: &Ctx<'_>, incomplete: &BTreeSet<Ino>) {
         }
     }
     for ino in off {
-        let Ok(inode) = ctx.walk.inode(ino) else { continue };
+        let mut read = true;
         let mut left = Vec::new();
-        let _ = attributes::for_each(ctx.walk, inode.inode(), &mut |_| {}, |attribute| {
+        let inode = ctx.walk.inode(ino).inspect_err(|error| ctx.unreadable(error, Object::Inode(ino)));
+        let Ok(inode) = inode else { continue };
+        let mut unread = |error: Error| {
+            if !matches!(error, Error::Corrupt { .. }) {
+                ctx.unreadable(&error, Object::Inode(ino));
+                read = false;
+            }
+        };
+        let _ = attributes::for_each(ctx.walk, inode.inode(), &mut unread, |attribute| {
             if let Some((parent, generation)) = attribute.parent() {
                 left.push((parent, generation, attribute.name.to_vec()));
             }
             ControlFlow::Continue(())
         });
+        if !read {
+            continue;
+        }
         compare(ctx, ino, (left, entries.remove(&ino).unwrap_or_default()), incomplete);
     }
 }

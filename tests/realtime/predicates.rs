@@ -136,7 +136,7 @@ fn grown_then_crashed() {
         "{text}"
     );
     // No damage: recovery writes the superblock that the copies have already.
-    let cancel = std::sync::atomic::AtomicBool::new(false);
+    let cancel = Arc::new(std::sync::atomic::AtomicBool::new(false));
     let report = check(&volume, &Options::default(), Hooks { progress: &|_| {}, cancel: &cancel });
     assert_eq!(report.summary.verdict, Verdict::DirtyLog, "{:?}", report.findings);
     let out = common::xfsinspect(&["rt", &path.display().to_string()]);

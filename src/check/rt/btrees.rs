@@ -60,8 +60,13 @@ impl Zone {
 fn tree(section: &Section<'_>, group: &Group, file: GroupFile, sink: &mut Sink<'_>) -> Option<Tree> {
     let mut errors = Vec::new();
     let tree = btrees::open(section.walk, group.number, file, &mut |error| errors.push(error));
+    let found =
+        tree.as_ref().err().is_none_or(|error| sink.not_found(rules::GROUP_FILE, rules::UNREADABLE, &errors, error));
+    if !found {
+        return None;
+    }
     for error in &errors {
-        sink.error(rules::GROUP_FILE, rules::GROUP_FILE, error);
+        sink.error(rules::GROUP_FILE, rules::UNREADABLE, error);
     }
     match tree {
         // What is wrong with the inode was said: it holds the root.
@@ -70,7 +75,7 @@ fn tree(section: &Section<'_>, group: &Group, file: GroupFile, sink: &mut Sink<'
         Err(error) => {
             let name = format!("rtgroup {} › {}", group.number, file.name());
             let place = match &error {
-                crate::error::Error::Corrupt { place, .. } | crate::error::Error::Io { place, .. } => (**place).clone(),
+                crate::error::Error::Corrupt { place, .. } => (**place).clone(),
                 _ => section.place(group.first_block(), 1, name),
             };
             sink.raise(rules::GROUP_FILE, place, error, "a file of the group");
@@ -199,7 +204,7 @@ pub(super) fn describe(section: &Section<'_>, group: &Group, report: &mut Report
             }
             touched = Some(*m);
         });
-        errors.iter().for_each(|error| sink.error(rules::RMAP_BLOCK, rules::RMAP_BLOCK, error));
+        errors.iter().for_each(|error| sink.error(rules::RMAP_BLOCK, rules::UNREADABLE, error));
         let inode = tree.inode();
         if walk.context().features.has_zoned() {
             let zone = Zone { used_stored: u64::from(inode.cowextsize()), used, written, blocks: group.blocks() };
@@ -238,7 +243,7 @@ pub(super) fn describe(section: &Section<'_>, group: &Group, report: &mut Report
             }
             touched = Some(*s);
         });
-        errors.iter().for_each(|error| sink.error(rules::REFC_BLOCK, rules::REFC_BLOCK, error));
+        errors.iter().for_each(|error| sink.error(rules::REFC_BLOCK, rules::UNREADABLE, error));
         let (ino, place) = (tree.inode().ino.0, tree.inode_place().clone());
         report.refcount = Some(TreeReport { ino, place, levels: levels(&tree), records, complete });
     }
@@ -287,9 +292,10 @@ pub(super) fn check(
         let start = group.first_block();
         special.push(Owned { start, blocks: group.extent_blocks, ino: owner::FS, offset: 0, unwritten: false });
     }
-    if section.has_reflink()
-        && let Ok(tree) = btrees::open(walk, group.number, GroupFile::Refcount, &mut |_| {})
-    {
+    let refcounts = section.has_reflink().then(|| btrees::open(walk, group.number, GroupFile::Refcount, &mut |_| {}));
+    // Without it staging extents are not known.
+    complete &= !matches!(refcounts, Some(Err(_)));
+    if let Some(Ok(tree)) = refcounts {
         let witness = !sink.is_damaged(tree.inode().ino);
         let (mut shared, mut staging) = (Vec::new(), Vec::new());
         complete &= witness;
@@ -302,7 +308,10 @@ pub(super) fn check(
                 shared.push((start, blocks, u64::from(s.refcount)));
             }
         });
-        compare_shared(section, owned, shared, clip, (complete, files_complete), tree.inode_place(), sink);
+        // How often blocks are shared is known only of all files.
+        if complete && files_complete {
+            compare_shared(section, owned, shared, clip, tree.inode_place(), sink);
+        }
         special.extend(staging);
     }
     let clip_special = special.iter().filter_map(|one| one.within(clip).map(|part| Owned { offset: 0, ..part }));
@@ -466,7 +475,6 @@ fn compare_shared(
     owned: &[Owned],
     mut disk: Vec<(u64, u64, u64)>,
     clip: &Range<u64>,
-    (tree_complete, files_complete): (bool, bool),
     tree: &Place,
     sink: &mut Sink<'_>,
 ) {
@@ -488,11 +496,11 @@ fn compare_shared(
     let (mut lacks, mut extra) = (Vec::new(), Vec::new());
     differences(&right, &merged, |one| lacks.push(one), |one| extra.push(one));
     let text = |(start, blocks, count): (u64, u64, u64)| format!("blocks {start} (+{blocks}), {count} owners");
-    for one in lacks.into_iter().filter(|_| tree_complete) {
+    for one in lacks {
         let place = section.place(one.0, one.1, "shared realtime blocks");
         sink.raise(rules::REFC_LACKS, place, format_args!("no record of {}", text(one)), "one");
     }
-    for one in extra.into_iter().filter(|_| files_complete) {
+    for one in extra {
         sink.raise(rules::REFC_EXTRA, tree.clone(), text(one), "no such record");
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Observer, Order, Part, Section, Sink, rules};
 use crate::check::RuleInfo;
-use crate::error::Place;
+use crate::error::{Error, Place};
 use crate::format::checksum::{self, CrcState};
 use crate::format::dinode::{Fork, flags, fork_format, metatype};
 use crate::format::dinode_view::Kind;
@@ -142,10 +142,11 @@ fn open(section: &Section<'_>, group: &Group, kind: &FileKind, sink: &mut Sink<'
     let block = rt::inode(walk, group.number, kind.file, &mut |error| errors.push(error));
     let block = match block {
         Ok(block) => block,
+        Err(error) if !sink.not_found(kind.inode, kind.unreadable, &errors, &error) => return None,
         Err(error) => {
             let name = file_name(section, group, kind.file);
             let place = match &error {
-                crate::error::Error::Corrupt { place, .. } | crate::error::Error::Io { place, .. } => (**place).clone(),
+                Error::Corrupt { place, .. } => (**place).clone(),
                 _ => Place::new(Device::Data, ByteOffset(0), 512, name),
             };
             sink.raise(kind.inode, place, error, "an inode");
@@ -449,7 +450,7 @@ fn bitmaps(
             true
         });
     }
-    let Some(file) = &bitmap else {
+    let Some(file) = bitmap.as_ref().filter(|_| !section.order_in_doubt) else {
         report.complete = false;
         report.count.unknown = group.extents;
         return;
@@ -535,18 +536,28 @@ fn cell_place(section: &Section<'_>, group: &Group, summary: &MetaFile, cell: &C
 }
 
 /// In which order the words of a classic section are. A count is at most half the bits of a bitmap block, and bytes
-/// swapped it is far more, so the summary alone tells, unless it is empty; then bitmap and summary are compared.
-pub fn find_order(section: &Section<'_>) -> Order {
+/// swapped it is far more, so the summary alone tells, unless it is empty; then bitmap and summary are compared. The second
+/// value: is the order one that was assumed, and not all could be read?
+pub fn find_order(section: &Section<'_>) -> (Order, bool) {
+    let unread = std::cell::Cell::new(false);
+    let note = |error: &Error| unread.set(unread.get() || !matches!(error, Error::Corrupt { .. }));
     let open = |file| {
-        let block = rt::inode(section.walk, crate::units::RgNumber(0), file, &mut |_| {}).ok()?;
-        Some(MetaFile::new(section.walk, block, &mut |_| {}))
+        let block = rt::inode(section.walk, crate::units::RgNumber(0), file, &mut |error| note(&error));
+        Some(MetaFile::new(section.walk, block.inspect_err(note).ok()?, &mut |error| note(&error)))
     };
     let (Some(file), Some(summary)) = (open(GroupFile::Bitmap), open(GroupFile::Summary)) else {
-        return Order::Assumed(ByteOrder::Little);
+        return (Order::Assumed(ByteOrder::Little), unread.get());
     };
+    let missing = |piece: &Piece<'_>| {
+        if let Piece::Missing { why: Missing::Unreadable(error), .. } = piece {
+            note(error);
+        }
+    };
+
     let most = section.sizes.extents_per_block().div_ceil(2);
     let (mut little, mut big) = (0u64, 0u64);
     summary.each(section.walk, 0, section.sizes.summary_blocks, &mut |piece| {
+        missing(&piece);
         if let Piece::Blocks { bytes, .. } = piece {
             for &raw in bytes.as_chunks::<4>().0 {
                 little = little.saturating_add(u64::from(u64::from(u32::from_le_bytes(raw)) > most));
@@ -557,17 +568,25 @@ pub fn find_order(section: &Section<'_>) -> Order {
     });
     // Damage in a few words does not hide the order of the many.
     if big > little.saturating_mul(4) {
-        return Order::Agrees(ByteOrder::Little);
+        return (Order::Agrees(ByteOrder::Little), false);
     }
     if little > big.saturating_mul(4) {
-        return Order::Agrees(ByteOrder::Big);
+        return (Order::Agrees(ByteOrder::Big), false);
+    }
+    file.each(section.walk, 0, section.sizes.bitmap_blocks, &mut |piece| {
+        missing(&piece);
+        true
+    });
+    if unread.get() {
+        return (Order::Assumed(ByteOrder::Little), true);
     }
     let differ = |order| differing(section, &file, &summary, order);
-    match (differ(ByteOrder::Little), differ(ByteOrder::Big)) {
+    let order = match (differ(ByteOrder::Little), differ(ByteOrder::Big)) {
         (0, 1..) => Order::Agrees(ByteOrder::Little),
         (1.., 0) => Order::Agrees(ByteOrder::Big),
         _ => Order::Assumed(ByteOrder::Little),
-    }
+    };
+    (order, false)
 }
 
 /// Words of the summary that differ from the bitmap, both read in `order`.

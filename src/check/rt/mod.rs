@@ -61,9 +61,14 @@ pub struct Sink<'s> {
     raised: u64,
     /// Is it something that recovery of the log may put right?
     explains: &'s dyn Fn(&Finding) -> bool,
+    /// Takes what could not be read, where the caller tells that; then it counts and chooses what is told, too.
+    unread: Option<&'s Unread<'s>>,
     /// Disagreements that recovery of the log may explain, and which are no findings therefore.
     pub explained: u64,
 }
+
+/// Takes the place that could not be read, what the system said, and what it is about.
+pub type Unread<'u> = dyn Fn(Place, &std::io::Error, Object) + 'u;
 
 impl<'s> Sink<'s> {
     /// Hands findings on to `out`.
@@ -77,6 +82,7 @@ impl<'s> Sink<'s> {
             by_rule: BTreeMap::new(),
             raised: 0,
             explains: &|_| false,
+            unread: None,
             explained: 0,
         }
     }
@@ -104,6 +110,13 @@ impl<'s> Sink<'s> {
     #[must_use]
     pub fn with_log(self, explains: &'s dyn Fn(&Finding) -> bool) -> Self {
         Self { explains, ..self }
+    }
+
+    /// The same, and all findings are handed on, for a caller that chooses among them; what could not be read goes to
+    /// `unread`.
+    #[must_use]
+    pub fn telling_all(self, unread: &'s Unread<'s>) -> Self {
+        Self { unread: Some(unread), ..self }
     }
 
     /// A log sequence number was met.
@@ -135,7 +148,7 @@ impl<'s> Sink<'s> {
         self.raised = self.raised.saturating_add(1);
         let count = self.by_rule.entry(finding.rule.id).or_insert(0);
         *count = count.saturating_add(1);
-        if *count <= KEPT_PER_RULE {
+        if *count <= KEPT_PER_RULE || self.unread.is_some() {
             (self.out)(finding);
         }
     }
@@ -156,7 +169,10 @@ impl<'s> Sink<'s> {
             Error::Corrupt { place, what, found, expected } => {
                 self.raise(damaged, (**place).clone(), format_args!("{found} ({what})"), expected);
             }
-            Error::Io { place, source } => self.raise(unreadable, (**place).clone(), source, "readable bytes"),
+            Error::Io { place, source } => match self.unread {
+                Some(unread) => unread((**place).clone(), source, self.object),
+                None => self.raise(unreadable, (**place).clone(), source, "readable bytes"),
+            },
             Error::Unsupported { place, what } => {
                 self.raise(unreadable, (**place).clone(), what, "something this program knows");
             }
@@ -165,6 +181,26 @@ impl<'s> Sink<'s> {
                 self.raise(unreadable, place, other, "something readable");
             }
         }
+    }
+
+    /// Says why a file was not found, as [`Sink::error`] does; `said` is what was met on the way. Where a part of the way
+    /// could not be looked at, a file that was not found is not missing. Gives whether it is.
+    pub fn not_found(
+        &mut self,
+        missing: &'static RuleInfo,
+        unreadable: &'static RuleInfo,
+        said: &[Error],
+        error: &Error,
+    ) -> bool {
+        let unseen = |error: &Error| matches!(error, Error::Io { .. } | Error::Exhausted { .. });
+        if unseen(error) {
+            self.error(missing, unreadable, error);
+        }
+        if unseen(error) || said.iter().any(unseen) {
+            said.iter().for_each(|error| self.error(missing, unreadable, error));
+            return false;
+        }
+        true
     }
 
     /// Findings of rules that were raised more often than they were handed on, with how often.
@@ -216,6 +252,8 @@ pub struct Section<'a> {
     pub sizes: Sizes,
     /// Byte order of their words.
     pub order: Order,
+    /// May the order have come out otherwise, had all of bitmap and summary been read?
+    pub order_in_doubt: bool,
 }
 
 impl<'a> Section<'a> {
@@ -223,9 +261,9 @@ impl<'a> Section<'a> {
     pub fn new(walk: &'a Walk<'a>) -> Option<Self> {
         let rt = walk.geometry().realtime.as_ref()?;
         let sizes = rt::sizes(walk, rt);
-        let mut section = Self { walk, rt, sizes, order: Order::Groups };
+        let mut section = Self { walk, rt, sizes, order: Order::Groups, order_in_doubt: false };
         if rt.groups.is_none() {
-            section.order = group::find_order(&section);
+            (section.order, section.order_in_doubt) = group::find_order(&section);
         }
         Some(section)
     }
@@ -358,8 +396,9 @@ pub fn check(walk: &Walk<'_>, depth: Depth, observer: &mut dyn Observer, sink: &
         return None;
     };
     let mut totals = Totals { complete: true, ..Totals::default() };
-    let mut absent = 0u32;
+    let (mut absent, mut visited) = (0u32, 0u32);
     for group in section.groups() {
+        visited = visited.saturating_add(1);
         sink.about(Object::Realtime(group.number));
         let before = sink.raised();
         let report = group::check(&section, &group, observer, sink);
@@ -378,7 +417,10 @@ pub fn check(walk: &Walk<'_>, depth: Depth, observer: &mut dyn Observer, sink: &
     }
     sink.about(Object::FileSystem);
     let free_in_superblock = counted(walk);
-    totals.check(&section, free_in_superblock, sink);
+    // Groups that were not come to count for nothing.
+    if visited == rt::count(section.rt) {
+        totals.check(&section, free_in_superblock, sink);
+    }
     let files = (depth == Depth::Everything).then(|| space::check(&section, observer, sink));
     Some(Report { order: section.order, sizes: section.sizes, totals, free_in_superblock, files })
 }

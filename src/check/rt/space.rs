@@ -109,7 +109,9 @@ impl Sweep<'_> {
                 for (from, to) in [(start, head), (tail, end)] {
                     if to > from {
                         let owner = if from == start { last } else { self.owned.peek().copied() };
-                        (self.found)(Fault::Partial { start: from, end: to, owner: owner.as_ref() });
+                        if self.complete {
+                            (self.found)(Fault::Partial { start: from, end: to, owner: owner.as_ref() });
+                        }
                         self.piece(from, to, Owner::Lost);
                     }
                 }
@@ -259,7 +261,7 @@ fn sweep(
         return 0;
     }
     let open = rt::inode(section.walk, group.number, GroupFile::Bitmap, &mut |_| {});
-    let Ok(block) = open else {
+    let Some(block) = open.ok().filter(|_| !section.order_in_doubt) else {
         sweep.advance(stop, Says::Nothing);
         return 0;
     };

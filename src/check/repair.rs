@@ -1,0 +1,128 @@
+//! What a repair would have to do, in plain words.
+
+use super::finding::{Finding, Object};
+use super::{agi, copies, counters, inobt, journal, links, tree};
+use crate::format::Type;
+use crate::units::AgNumber;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a repair would have to do, in plain words, each once: made of all findings, told or not.
+#[derive(Debug, Default)]
+pub(super) struct Repair {
+    steps: BTreeSet<(u8, String)>,
+    /// Superblock copies with the same fault: the field, nothing where the whole copy is to be written.
+    copies: BTreeMap<(u8, &'static str), BTreeSet<u32>>,
+}
+
+/// Steps of a repair that are kept.
+const STEPS: usize = 10_000;
+
+impl Repair {
+    /// What this finding asks for.
+    pub fn add(&mut self, finding: &Finding, ag_count: u32) {
+        if !finding.rule.class.is_damage() {
+            return;
+        }
+        let step = match finding.object {
+            Object::Superblock(AgNumber(0)) => primary(ag_count, finding),
+            Object::Superblock(ag) => {
+                let field = field_to_mend(finding);
+                let step = (u8::from(field.is_none()), field.unwrap_or_default());
+                self.copies.entry(step).or_default().insert(ag.0);
+                return;
+            }
+            _ => of(finding),
+        };
+        self.steps.insert(step);
+        if self.steps.len() > STEPS {
+            self.steps.pop_last();
+        }
+    }
+
+    /// All steps, in the order in which they would be taken.
+    pub fn plan(mut self) -> Vec<String> {
+        for ((order, field), ags) in self.copies {
+            let (one, list) = (ags.len() == 1, ranges(&ags));
+            let text = match (field, one) {
+                ("", true) => format!("write superblock copy {list} from the primary"),
+                ("", false) => format!("write superblock copies {list} from the primary"),
+                (field, true) => format!("mend {field} of superblock {list}"),
+                (field, false) => format!("mend {field} of superblocks {list}"),
+            };
+            self.steps.insert((order, text));
+        }
+        self.steps.into_iter().map(|(_, text)| text).collect()
+    }
+}
+
+/// Numbers as a reader likes them: `1 to 4, 7`.
+pub(super) fn ranges(numbers: &BTreeSet<u32>) -> String {
+    let mut runs: Vec<(u32, u32)> = Vec::new();
+    for &n in numbers {
+        match runs.last_mut() {
+            Some(last) if last.1.checked_add(1) == Some(n) => last.1 = n,
+            _ => runs.push((n, n)),
+        }
+    }
+    let text = |&(first, last): &(u32, u32)| match last.saturating_sub(first) {
+        0 => first.to_string(),
+        1 => format!("{first}, {last}"),
+        _ => format!("{first} to {last}"),
+    };
+    runs.iter().map(text).collect::<Vec<_>>().join(", ")
+}
+
+/// What a repair would have to do about a finding that is about no superblock.
+fn of(finding: &Finding) -> (u8, String) {
+    match finding.object {
+        _ if finding.rule.id == inobt::ZEROED.id => {
+            (7, format!("clear {} and every name that leads there", finding.place.structure))
+        }
+        _ if [links::ORPHAN.id, tree::DISCONNECTED.id].contains(&finding.rule.id) => {
+            (8, "put what has no name into lost+found".to_owned())
+        }
+        _ if finding.rule.id == links::NLINK.id => (8, "set link counts to the number of names".to_owned()),
+        _ if finding.rule.id == agi::NOT_EMPTY.id => (8, "free the inodes that were left on unlinked lists".to_owned()),
+        _ if [tree::NO_POINTER.id, tree::NO_ENTRY.id, tree::OTHER_POINTER.id].contains(&finding.rule.id) => {
+            (8, "rebuild parent pointers from the directories".to_owned())
+        }
+        Object::Ag(ag, Type::Agf | Type::Agfl | Type::Bnobt | Type::Cntbt) | Object::Space(ag) => {
+            (2, format!("rebuild the free space btrees and headers of AG {ag}"))
+        }
+        Object::Ag(ag, Type::Agi | Type::Inobt | Type::Finobt) => (3, format!("rebuild the inode btrees of AG {ag}")),
+        Object::Ag(ag, Type::Rmapbt) => (4, format!("rebuild the reverse mapping btree of AG {ag}")),
+        Object::Ag(ag, Type::Refcntbt) => (5, format!("rebuild the refcount btree of AG {ag}")),
+        Object::Ag(ag, _) => (6, format!("rebuild the headers of AG {ag}")),
+        Object::Inode(ino) => (7, format!("mend or clear inode {ino}")),
+        Object::Realtime(group) => (8, format!("rebuild the metadata of realtime group {group}")),
+        Object::Log if finding.rule.id == journal::AHEAD.id => (9, "move the log on".to_owned()),
+        Object::Log if finding.rule.id == journal::FOREIGN.id => {
+            (0, "be kept from doing anything until the right log is found".to_owned())
+        }
+        Object::Log => (9, "throw the log away (xfs_repair -L), and with it all changes that wait in it".to_owned()),
+        _ if finding.rule.id == copies::DEVICE_SHORT.id => {
+            (0, "wait: make the device as long as the file system first".to_owned())
+        }
+        Object::FileSystem | Object::Superblock(_) => (10, "count the superblock's counters anew".to_owned()),
+    }
+}
+
+/// The field of a superblock that is to be mended; `None` where all of it is to be written.
+fn field_to_mend(finding: &Finding) -> Option<&'static str> {
+    let whole =
+        ["sb-bad-crc", "sb-bad-magic", copies::UNUSABLE.id, copies::PRIMARY_DIFFERS.id, copies::COPY_DIFFERS.id];
+    (!whole.contains(&finding.rule.id)).then_some(finding.place.field.unwrap_or(finding.rule.field))
+}
+
+/// What a repair would have to do about the primary superblock.
+fn primary(ag_count: u32, finding: &Finding) -> (u8, String) {
+    match field_to_mend(finding) {
+        _ if finding.rule.id == copies::NEEDS_REPAIR.id => (11, "clear the mark once all is sound".to_owned()),
+        None if ag_count == 1 => (0, "write a new superblock: there is no copy".to_owned()),
+        None => (0, "write the primary superblock from its copies".to_owned()),
+        Some(field) if counters::COUNTED.contains(&finding.rule.id) => {
+            (10, format!("count {field} of the superblock anew"))
+        }
+        Some(field) => (0, format!("mend {field} of superblock 0")),
+    }
+}
