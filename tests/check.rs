@@ -380,6 +380,36 @@ fn what_follows_is_folded() {
     }
 }
 
+/// Dozens of damages at once: the report is the same every time, with any number of threads.
+#[test]
+fn order_and_choice_hang_on_no_thread() {
+    let piles = piles();
+    for name in ["v5-quota", "v5-default"] {
+        let of = piles.iter().filter(|(case, _)| case["image"].as_str() == Some(name) && case["device"].is_null());
+        let patches: Vec<(u64, Vec<u8>)> = of.flat_map(|(_, patches)| patches.clone()).collect();
+        let mut devices = common::devices(name);
+        devices.data = Overlay::new(devices.data, patches);
+        let report = |threads| {
+            let report = run_with(devices.clone(), &Options { threads, ..Options::default() });
+            format!("{:#?} {:#?}", report.findings, report.summary)
+        };
+        let first = report(1);
+        for threads in [1, 2, 4, 2, 4, 9] {
+            assert!(report(threads) == first, "{name}, {threads} threads");
+        }
+    }
+}
+
+/// A fault that all superblocks share is told once; inodes that were left on unlinked lists are told once for the file
+/// system, and their AGs are not called damaged.
+#[test]
+fn one_fault_is_one_finding() {
+    let report = run(common::devices("c10-swidth-zero"));
+    let told: Vec<_> = report.findings.iter().map(|f| (f.rule.id, f.path(), f.more)).collect();
+    assert_eq!(told, [("sb-stripe-impossible", "sb 0.width".to_owned(), 3)]);
+    assert_eq!(report.summary.repair, ["mend width of superblock 0", "mend width of superblocks 1 to 3"]);
+}
+
 /// Two damages of one image: neither hides the other.
 #[test]
 fn two_damages_are_both_named() {

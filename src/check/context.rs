@@ -35,9 +35,9 @@ raised! { RAISED, structure "check";
     /// Something could not be looked at, for the reason given.
     NOT_LOOKED_AT: "check-not-looked-at" incomplete "object", "could not be looked at",
         source "none: says what the verdict does not cover", since "none";
-    /// Two structures should say the same, and one of them is damaged, as said above. Nothing follows from comparing
-    /// them.
-    NOT_COMPARED: "check-not-compared" xfailed "object", "not compared, since one side is damaged",
+    /// Two structures should say the same, and one of them is damaged or could not be read, as said above. Nothing follows
+    /// from comparing them.
+    NOT_COMPARED: "check-not-compared" xfailed "object", "not compared, since one side is damaged or not wholly read",
         source "scrub/common.c:xchk_should_check_xref", since "scrub";
     /// Some objects are damaged so that what they own is not known. Blocks without an owner may be theirs, so lost
     /// blocks were not looked for. Mend what is named above, then check again.
@@ -517,7 +517,10 @@ impl<'a> Ctx<'a> {
     pub fn not_compared(&self, ag: AgNumber, damaged: &str, what: &str) {
         let spot = super::group::header_spot(self, ag, crate::volume::AgHeader::Superblock);
         let place = Place { structure: format!("AG {ag}"), ..spot.place };
-        let found = format_args!("damage in {damaged}");
+        let found = match self.survey.is_whole() {
+            true => format!("damage in {damaged}"),
+            false => format!("damage in {damaged}, or not all of it read"),
+        };
         self.raise(NOT_COMPARED, &Spot { place, object: Object::Space(ag) }, found, format_args!("{what}, compared"));
     }
 

@@ -77,7 +77,8 @@ pub fn summary(report: &Report, bytes: u64) -> String {
         let _ = writeln!(out, "    not judged: {what}");
     }
     if !repair.is_empty() {
-        let _ = writeln!(out, "a repair would have to (nothing was written):");
+        let head = if *verdict == Verdict::Damaged { "a repair would have to" } else { "before anything else" };
+        let _ = writeln!(out, "{head} (nothing was written):");
         for step in repair.iter().take(20) {
             let _ = writeln!(out, "    {step}");
         }
