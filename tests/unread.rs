@@ -321,6 +321,28 @@ fn a_flaky_disk_makes_no_damage() {
     }
 }
 
+/// Inodes that were left on unlinked lists are one finding, not one for each list, and what to do is to free them.
+#[test]
+fn left_on_unlinked_lists() {
+    let mut devices = devices("tiny-v4");
+    let geometry = Volume::open(devices.clone(), Choice::default()).unwrap().geometry().clone();
+    let mut patches = Vec::new();
+    // /dirs/esc and /dirs/bad
+    for ino in [140_741, 140_745].map(xfsinspect::units::Ino) {
+        let (ag, agino) = geometry.split_inode(ino).unwrap();
+        let head = geometry.ag_header(ag, 2).unwrap().0 + 40 + u64::from(agino.0 % 64) * 4;
+        patches.push((head, agino.0.to_be_bytes().to_vec()));
+        patches.push((geometry.inode_byte(ino).unwrap().0 + 16, vec![0; 4]));
+    }
+    devices.data = common::overlay::Overlay::new(devices.data, patches);
+    let (report, _) = run(&devices, Fault::None);
+    let report = report.unwrap();
+    let left: Vec<_> = report.findings.iter().filter(|f| f.rule.id == "agi-unlinked-not-empty").collect();
+    assert_eq!(left.len(), 1, "{:#?}", report.findings);
+    assert_eq!((left[0].found.as_str(), left[0].more), ("2 inodes, the first of them 140741", 0));
+    assert!(report.summary.repair.iter().any(|step| step == "free the inodes that were left on unlinked lists"));
+}
+
 /// Nothing but what was asked for is told, and what limits the answer always.
 #[test]
 fn a_filter_hides_no_gap() {
