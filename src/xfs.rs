@@ -222,7 +222,7 @@ impl Xfs {
 
     /// What is wrong with it: findings, and a verdict.
     pub fn check(&self, options: &Options) -> Report {
-        check(&self.volume, options, Hooks { progress: &|_| {}, cancel: &AtomicBool::new(false) })
+        check(&self.volume, options, Hooks { progress: &|_| {}, cancel: &Arc::new(AtomicBool::new(false)) })
     }
 }
 
