@@ -454,8 +454,10 @@ impl Look<'_, '_> {
         } else if hint > LONGEST || (!realtime && hint > self.bounds.half_ag) {
             let most = if realtime { LONGEST } else { self.bounds.half_ag.min(LONGEST) };
             self.raise(BAD_EXTSIZE, hint, format_args!("at most {most}"));
-        } else if !aligned && (realtime || bits & both == both) {
+        } else if !aligned && realtime {
             self.raise(BAD_EXTSIZE, hint, format_args!("a multiple of the realtime extent, {unit}"));
+        } else if !aligned && bits & both == both {
+            self.raise(rt::rules::INHERIT_EXTSIZE, hint, format_args!("a multiple of the realtime extent, {unit}"));
         }
     }
 

@@ -9,6 +9,7 @@ mod journal;
 mod maps;
 
 use super::facts::{Facts, Fault};
+use super::iget::Failed;
 use super::nullderef::{Lookup, lookup};
 use super::{Answer, Evidence};
 use crate::check::rt::Section;
@@ -64,10 +65,14 @@ pub struct Deep {
     pub metadata_hole: Met,
     /// C51: an inode that every mount loads is damaged, or not there.
     pub mount_inode: Met,
-    /// C51: an inode that every mount loads has fields that kernels refuse since 4.18.
-    pub mount_inode_invalid: Met,
-    /// C51: a metadata inode that is unlinked, no file, or of another group, which kernels refuse since 6.13.
-    pub mount_inode_foreign: Met,
+    /// Tests that an inode fails which every mount loads, or one of its cluster, with its place.
+    pub refused: Vec<(Failed, Place)>,
+    /// The map of a file of the realtime section cannot be read to its end.
+    pub rt_map: Met,
+    /// A block of the bitmap that its file lacks or that cannot be read: free extents cannot be counted.
+    pub uncounted: Met,
+    /// The root is not in the inode btree, or marked free there, or cannot be looked up.
+    pub root_record: Met,
     /// The realtime superblock on the device that was given: not this file system's, or damaged.
     pub rt_superblock: Met,
     /// P7: a pointer of a btree outside its AG, or outside all AGs.

@@ -12,6 +12,7 @@ mod facts;
 mod features;
 mod geometry;
 mod headers;
+pub mod iget;
 pub mod kernel;
 mod log;
 mod minlog;

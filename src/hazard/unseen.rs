@@ -4,9 +4,10 @@
 //! To decide one, give [`super::Deep`] what its walk found and test that here.
 
 use super::deep::{Deep, Met};
+use super::iget::{At, Failed};
 use super::kernel::{ALWAYS, NEVER, by, since, v};
 use super::nullderef::rt_inodes;
-use super::{About, Answer, Confidence, Facts, Row, danger, note, refuse};
+use super::{About, Answer, Confidence, Evidence, Facts, Kernel, Modes, Row, danger, note, refuse};
 
 const INODES: &str = "not looked at yet: every inode decides";
 const DIRECTORIES: &str = "not looked at yet: the directories decide";
@@ -20,11 +21,69 @@ fn rt_files(f: &Facts, which: impl FnOnce(&super::Deep) -> &super::Met) -> Answe
 
 /// One is enough, whatever else could not be looked at.
 fn mount_inode(f: &Facts, which: fn(&Deep) -> &Met) -> Answer {
-    const WHY: &str = "not looked at yet: the inodes of the root directory and of metadata decide";
     match &f.deep {
-        None => Answer::Unknown(WHY.into()),
-        Some(deep) if which(deep).is_met() => f.deep(WHY, which),
+        None => Answer::Unknown(LOADED.into()),
+        Some(deep) if which(deep).is_met() => f.deep(LOADED, which),
         Some(_) => Answer::No,
+    }
+}
+
+const LOADED: &str = "not looked at yet: the inodes of the root directory and of metadata decide";
+
+/// Tests that inodes of a mount fail, each with its releases.
+fn refused(f: &Facts, moment: At) -> Answer {
+    let Some(deep) = &f.deep else { return Answer::Unknown(LOADED.into()) };
+    let mut all: Vec<String> = Vec::new();
+    let mut place = None;
+    for (failed, at) in deep.refused.iter().filter(|(failed, _)| failed.test.at == moment) {
+        let Failed { test, mismatch, .. } = failed;
+        let text = format!(
+            "{}: {}: {} is {}, expected {} ({})",
+            at.structure,
+            test.what,
+            test.field,
+            mismatch.found,
+            mismatch.expected,
+            failed.releases()
+        );
+        place.get_or_insert_with(|| at.clone().field(test.field));
+        if !all.contains(&text) {
+            all.push(text);
+        }
+    }
+    let more = all.len().saturating_sub(MOST_NAMED);
+    all.truncate(MOST_NAMED);
+    match place {
+        None => Answer::No,
+        Some(_) => {
+            let rest = if more > 0 { format!("; and {more} more") } else { String::new() };
+            Answer::Yes(Evidence { text: format!("{}{rest}", all.join("; ")), place })
+        }
+    }
+}
+
+/// Does that kernel refuse one of them?
+fn refuses(f: &Facts, kernel: &Kernel, moment: At) -> bool {
+    let of =
+        |deep: &Deep| deep.refused.iter().any(|(failed, _)| failed.test.at == moment && failed.covers(kernel.version));
+    f.deep.as_ref().is_none_or(of)
+}
+
+/// Failed tests that are named one by one.
+const MOST_NAMED: usize = 4;
+
+fn root_record(f: &Facts) -> Answer {
+    let root = (f.sb.agblklog > 0 || f.sb.inopblog > 0)
+        .then(|| u32::from(f.sb.agblklog).saturating_add(u32::from(f.sb.inopblog)));
+    let ag = root.and_then(|log| f.sb.rootino.0.checked_shr(log)).unwrap_or(0);
+    let headers = f.headers.as_ref().ok();
+    let bad = headers.and_then(|h| h.agi.iter().find(|fault| fault.place.structure == format!("agi {ag}")));
+    match bad {
+        Some(fault) => {
+            let text = format!("{}: {}", fault.place.structure, fault.text);
+            Answer::Yes(Evidence { text, place: Some(fault.place.clone()) })
+        }
+        None => mount_inode(f, |deep| &deep.root_record),
     }
 }
 
@@ -150,17 +209,25 @@ pub(super) const ROWS: &[Row] = &[
         id: "inode-cluster-bad",
         refs: "C51",
         about: About::Kernel,
-        title: "a damaged inode that is read at mount",
-        test: |f| mount_inode(f, |deep| &deep.mount_inode),
+        title: "an inode that is read at mount is not there, or one beside it is none",
+        test: |f| match mount_inode(f, |deep| &deep.mount_inode) {
+            Answer::No => refused(f, At::Cluster),
+            answer => answer,
+        },
         effects: &[refuse(
             ALWAYS,
             NEVER,
-            "\"Metadata corruption detected\", EFSCORRUPTED (a free inode: ENOENT): the root directory or an inode of the realtime section cannot be loaded",
-        )],
+            "the root directory or an inode of the realtime section cannot be read: EFSCORRUPTED, EINVAL or EIO, with norecovery too",
+        )
+        .only(|f, k| {
+            let lost = f.deep.as_ref().is_some_and(|deep| deep.mount_inode.is_met());
+            lost || refuses(f, k, At::Cluster)
+        })],
         explanation: "At mount the root directory, and the inodes of bitmap and summary or the files of every realtime group are loaded, with \
-            norecovery too. Quota inodes are left out here: without them quota is off.",
+            norecovery too. Quota inodes are left out here: without them quota is off. Inodes are read in clusters, and one with a wrong magic \
+            number, version or unlinked list spoils all of its cluster (before 3.8: the first one alone).",
         advice: "Run check; xfs_repair makes a new root directory.",
-        source: "xfs_mount.c:xfs_mountfs; run on 5.10, 6.1, 6.12, 7.2",
+        source: "xfs_mount.c:xfs_mountfs, xfs_inode_buf.c:xfs_inode_buf_verify; run on kernels from 2.6.37 to 7.2",
         confidence: Confidence::Confirmed,
         fire: "zeros over the inode cluster of the root directory",
     },
@@ -169,19 +236,14 @@ pub(super) const ROWS: &[Row] = &[
         refs: "C51",
         about: About::Kernel,
         title: "an inode that is read at mount has fields that cannot be",
-        test: |f| mount_inode(f, |deep| &deep.mount_inode_invalid),
-        effects: &[
-            refuse(
-                v(4, 18),
-                NEVER,
-                "\"Metadata corruption detected at xfs_dinode_verify\", EFSCORRUPTED, with norecovery too",
-            ),
-            note(ALWAYS, v(4, 18), "most of it is not looked at: not tested"),
-        ],
-        explanation: "The same inodes as of inode-cluster-bad: their checksum is right, but counts, formats, hints or flags contradict each \
-            other, or an extent lies on the headers of an AG, which the verifiers of 4.18 and later do not let pass.",
+        test: |f| refused(f, At::Read),
+        effects: &[refuse(ALWAYS, NEVER, "\"Metadata corruption detected at xfs_dinode_verify\", EFSCORRUPTED, with norecovery too")
+            .only(|f, k| refuses(f, k, At::Read))],
+        explanation: "The same inodes as of inode-cluster-bad. Which fields, and from which release on, is said beside each of them; explain \
+            tells it of every rule (explain inode-bad-extsize).",
         advice: "Run check; xfs_repair mends such an inode or makes a new one.",
-        source: "xfs_inode_buf.c:xfs_dinode_verify, xfs_bmap.c:xfs_bmap_validate_extent; run on 6.1 and 7.2",
+        source: "xfs_inode_buf.c:xfs_dinode_verify, xfs_inode_fork.c:xfs_iformat_data_fork; run on 5.10, 6.1, 6.12, 7.2 with 1,161 altered \
+            inodes",
         confidence: Confidence::Confirmed,
         fire: "xfs_db -x -c 'inode 129' -c 'write -d core.forkoff 255' (neighbour: 0)",
     },
@@ -189,18 +251,64 @@ pub(super) const ROWS: &[Row] = &[
         id: "inode-at-mount-foreign",
         refs: "C51",
         about: About::Kernel,
-        title: "bitmap or summary inode is unlinked, no file, or of another group",
-        test: |f| mount_inode(f, |deep| &deep.mount_inode_foreign),
-        effects: &[
-            refuse(v(6, 13), NEVER, "\"metadata inode ... is corrupt\", EFSCORRUPTED, with norecovery too"),
-            note(ALWAYS, v(6, 13), "mounts: nothing of it is looked at"),
-        ],
-        explanation: "Kernels that know realtime groups take a section without groups for group 0, and look at link count, type and project \
-            number of its files as at those of any group.",
+        title: "an inode that is read at mount is free, or not what the superblock says",
+        test: |f| refused(f, At::Mount),
+        effects: &[refuse(
+            ALWAYS,
+            NEVER,
+            "the mount does not take the inode for the root directory or a metadata file: EFSCORRUPTED (a free one: ENOENT), with norecovery too",
+        )
+        .only(|f, k| refuses(f, k, At::Mount))],
+        explanation: "Every kernel refuses a free inode, and a root that is no directory. Kernels that know realtime groups (6.13) take a \
+            section without groups for group 0, and look at link count, type and project number of its files as at those of any group; older \
+            ones mount.",
         advice: "Run check; xfs_repair makes the inodes anew.",
-        source: "xfs_inode.c:xfs_trans_metafile_iget, xfs_rtgroup.c:xfs_rtginode_load; run on 6.1 and 7.2",
+        source: "xfs_icache.c:xfs_iget_check_free_state, xfs_trans_metafile_iget, xfs_rtgroup.c:xfs_rtginode_load; run on 5.10, 6.1, 6.12, 7.2",
         confidence: Confidence::Confirmed,
         fire: "xfs_db -x -c 'inode 129' -c 'write -d core.projid_lo 1' (neighbour: 0)",
+    },
+    Row {
+        id: "root-inode-record",
+        refs: "C51",
+        about: About::Kernel,
+        title: "the root directory is not found in the inode btree",
+        test: root_record,
+        effects: &[refuse(v(4, 19), NEVER, "\"Failed to read root inode\", EINVAL or EFSCORRUPTED, with norecovery too")],
+        explanation: "Since 4.19 the mount does not trust the number of the root: it reads the AGI of its AG, and looks the inode up in the \
+            inode btree, where it must be marked as in use.",
+        advice: "Run check; xfs_repair rebuilds the inode btree.",
+        source: "xfs_mount.c:xfs_mountfs, xfs_ialloc.c:xfs_imap_lookup; run on 4.19.40, 5.10, 6.1, 6.12, 7.2",
+        confidence: Confidence::Confirmed,
+        fire: "xfs_db -x -c 'agi 0' -c 'write -d magicnum 0' (neighbour: untouched)",
+    },
+    Row {
+        id: "rt-inode-map-unreadable",
+        refs: "C51",
+        about: About::Kernel,
+        title: "the map of a file of the realtime section cannot be read to its end",
+        test: |f| mount_inode(f, |deep| &deep.rt_map),
+        effects: &[
+            refuse(v(6, 8), NEVER, "\"failed to read RT inodes\", EFSCORRUPTED: the map is read at mount, with norecovery too"),
+            danger(ALWAYS, v(6, 8), "mounts; the first allocation or free of realtime space, or the mount's own count of free extents, fails"),
+        ],
+        explanation: "Bitmap and summary of many extents have their map in a btree. Since 6.8 a mount reads it whole.",
+        advice: "Run check; xfs_repair makes the inodes anew.",
+        source: "xfs_rtalloc.c:xfs_rtmount_iread_extents (6.12, 7.2; not in 6.1); run on 5.10, 6.1, 6.12, 7.2",
+        confidence: Confidence::Confirmed,
+        fire: "xfs_db -x: addr rbmino, write -d core.format 3 with a root that leads nowhere",
+    },
+    Row {
+        id: "rt-bitmap-uncounted",
+        refs: "P2, RT-13",
+        about: About::Kernel,
+        title: "the realtime bitmap lacks a block, mounted without recovery",
+        test: |f| rt_inodes(f, |deep| &deep.uncounted),
+        effects: &[refuse(v(5, 19), NEVER, "ro,norecovery: free realtime extents are counted in the bitmap, EFSCORRUPTED").modes(Modes::NOREC)],
+        explanation: "Without recovery the kernel cannot know that the count of the superblock is right, and goes through the bitmap.",
+        advice: "Mount ro where the log is clean, or run xfs_repair.",
+        source: "xfs_mount.c:xfs_check_summary_counts, xfs_rtalloc.c:xfs_rtalloc_reinit_frextents; run on 5.10, 6.1, 6.12, 7.2",
+        confidence: Confidence::Confirmed,
+        fire: "xfs_db -x: addr rbmino, write -d u3.bmx[0].startoff 1",
     },
     Row {
         id: "ascii-ci-high-bytes",

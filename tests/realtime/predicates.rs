@@ -22,7 +22,7 @@ use xfsinspect::walk::btree::{At, Blocks, Root};
 use xfsinspect::walk::log;
 
 /// The rows that a walk decides.
-const ROWS: [&str; 19] = [
+const ROWS: [&str; 22] = [
     "rt-inode-fork-hole",
     "rt-inode-block-outside",
     "rt-file-extent-outside",
@@ -40,6 +40,9 @@ const ROWS: [&str; 19] = [
     "inode-cluster-bad",
     "inode-at-mount-invalid",
     "inode-at-mount-foreign",
+    "root-inode-record",
+    "rt-inode-map-unreadable",
+    "rt-bitmap-uncounted",
     "rt-superblock-bad",
     "dirty-log-beyond-eofs",
 ];

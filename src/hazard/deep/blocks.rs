@@ -1,25 +1,29 @@
 //! What a look at single inodes decides: blocks of links and of attribute values that their maps lack (P6), and the
 //! inodes without which nothing mounts.
 
+use super::super::iget::{Mounted, Role};
 use super::{Met, Reader, arithmetic};
+use crate::check::Finding;
+use crate::check::inobt::{Layout, RULES, Subject};
 use crate::check::rt::{Section, Sink, devices};
-use crate::check::{Finding, alone};
 use crate::error::{Error, Place};
 use crate::format::Structure;
 use crate::format::attr_remote;
-use crate::format::checksum::CrcState;
-use crate::format::dinode::{Fork, fork_format, metatype, mode};
-use crate::format::dinode_view::Kind;
+use crate::format::dinode::{Fork, fork_format, metatype};
+use crate::format::inobt::{self, INODES_PER_CHUNK};
 use crate::format::symlink::{MAX_LENGTH, SymlinkHeader};
-use crate::units::{ByteOffset, Device, FileBlock, Ino};
+use crate::units::{AgIno, AgNumber, ByteOffset, Device, FileBlock, Ino};
 use crate::walk::attributes::{self, VALUE_MAX};
-use crate::walk::extents::ForkMap;
+use crate::walk::btree::{Blocks, Child, Root};
+use crate::walk::extents::{self, ForkMap};
 use crate::walk::metadir::{self, GroupFile};
-use crate::walk::{Inode, InodeBlock, Walk, rt};
+use crate::walk::{Inode, corrupt, group, rt};
 use std::ops::ControlFlow;
 
 /// Realtime groups without a single file after which no more are looked for: the count of groups is what is wrong.
 pub(super) const MOST_ABSENT: u32 = 8;
+/// Rules of inode chunks that a lookup tests, too (`xfs_inobt_get_rec`).
+const TESTED: [&str; 3] = ["inobt-chunk-outside", "inobt-bad-count", "inobt-bad-freecount"];
 
 impl Reader<'_> {
     /// Blocks of a symbolic link that its map lacks (`xfs_readlink_bmap` looks them up all the same).
@@ -90,24 +94,80 @@ impl Reader<'_> {
     pub(super) fn mount_inodes(&mut self) {
         let walk = self.walk;
         let sb = self.volume.superblock();
+        let fs = Mounted::new(self.volume);
         let named = |ino: Ino| ino.0 != 0 && !ino.is_null() && walk.geometry().split_inode(ino).is_some();
-        let mut wanted = vec![(sb.rootino, "root directory", true)];
+        let mut wanted = vec![(sb.rootino, "root directory", Role::Root)];
         if walk.context().features.has_metadir() {
-            wanted.push((sb.metadirino, "metadata directory", true));
+            wanted.push((sb.metadirino, "metadata directory", Role::Metadir));
         } else {
             // Without a section, too: it is a group of no extents.
-            wanted.extend([(sb.rbmino, "realtime bitmap", false), (sb.rsumino, "realtime summary", false)]);
+            wanted.extend([(sb.rbmino, "realtime bitmap", Role::Map), (sb.rsumino, "realtime summary", Role::Map)]);
         }
-        for (ino, name, directory) in wanted {
-            // Numbers that lead nowhere have rows of their own.
+        for (ino, name, role) in wanted {
             if named(ino) {
-                let as_what = if directory { Wanted::Directory } else { Wanted::Map };
-                self.loads(walk.inode(ino), name, as_what);
+                self.loads(&fs, ino, name, role);
+            } else if role == Role::Root {
+                // The numbers of the others have rows of their own.
+                let place = || Place::new(Device::Data, ByteOffset(56), 8, "sb 0").field("rootino");
+                self.deep.mount_inode.at(place, || format!("rootino {ino} leads nowhere"));
             }
         }
+        self.root_record(sb.rootino);
         if let Some(section) = self.section.clone().filter(|section| section.rt.groups.is_some()) {
-            self.group_inodes(&section);
+            self.group_inodes(&fs, &section);
         }
+    }
+
+    /// The root is looked for in the inode btree first (`xfs_imap_lookup`).
+    fn root_record(&mut self, ino: Ino) {
+        let walk = self.walk;
+        let Some((ag, agino)) = walk.geometry().split_inode(ino) else { return };
+        let mut errors = Vec::new();
+        let agi = group::agi(walk, ag, &mut |error| errors.push(error));
+        let found = match (agi, errors.pop()) {
+            (Err(error), _) | (_, Some(error)) => Err(error),
+            (Ok(agi), None) => self.record_of(ag, agino, group::inobt(ag, &agi)),
+        };
+        let place = || {
+            let byte = walk.geometry().ag_start(ag).unwrap_or_default();
+            Place::new(Device::Data, byte, u64::from(walk.context().sector_size), format!("inobt of AG {ag}"))
+        };
+        match found {
+            Ok(None) => self.deep.root_record.at(place, || format!("no record for the root, inode {ino}")),
+            Ok(Some(false)) => self.deep.root_record.at(place, || format!("the root, inode {ino}, is marked free")),
+            Ok(Some(true)) => {}
+            Err(error) if matches!(error, Error::Exhausted { .. }) => self.unread(&error),
+            Err(error) => self.deep.root_record.at(place, || error.to_string()),
+        }
+    }
+
+    /// Does the inode btree say that the inode is in use? `None` without a record.
+    fn record_of(&self, ag: AgNumber, agino: AgIno, root: Root<'static>) -> crate::error::Result<Option<bool>> {
+        let walk = self.walk;
+        let layout = Layout::of(self.volume);
+        let inodes = layout.inodes(walk.geometry(), walk.geometry().ag_length(ag).unwrap_or(0));
+        let wanted = |first: AgIno| agino.0.checked_sub(first.0).filter(|&n| n < INODES_PER_CHUNK);
+        // Children that begin behind the inode, or end before it, are not entered.
+        let enter = move |child: &Child<'_>| {
+            let key = |bytes: &[u8]| crate::format::bits::be32(bytes, 0).unwrap_or(0);
+            key(child.key) <= agino.0 && child.next_key.is_none_or(|next| agino.0 < key(next))
+        };
+        let mut blocks = Blocks::only(walk, &inobt::SHAPE, root, enter);
+        while let Some(step) = blocks.advance() {
+            step?;
+            let Some(block) = blocks.current() else { continue };
+            for record in block.records().filter_map(|bytes| inobt::Chunk::at(walk.context(), bytes, 0)) {
+                if let Some(index) = wanted(record.startino) {
+                    let subject = Subject { chunk: record, layout, inodes };
+                    let broken = RULES.iter().find_map(|rule| Some((rule.info, (rule.test)(&subject)?)));
+                    if let Some((rule, wrong)) = broken.filter(|(rule, _)| TESTED.contains(&rule.id)) {
+                        return Err(corrupt(blocks.place(block.at), rule.summary, wrong.found, wrong.expected));
+                    }
+                    return Ok(Some(record.in_use(index)));
+                }
+            }
+        }
+        Ok(None)
     }
 
     /// The realtime superblock: whose device is this?
@@ -122,7 +182,7 @@ impl Reader<'_> {
         }
     }
 
-    fn group_inodes(&mut self, section: &Section<'_>) {
+    fn group_inodes(&mut self, fs: &Mounted<'_>, section: &Section<'_>) {
         let walk = self.walk;
         let files = [
             (GroupFile::Bitmap, section.has_bitmap(), metatype::RTBITMAP),
@@ -141,7 +201,10 @@ impl Reader<'_> {
                 let name = format!("{}.{}", group.number, file.name());
                 let block = rt::inode(walk, group.number, file, &mut |_| {});
                 found |= block.is_ok();
-                self.loads(block, &name, Wanted::Group { file, kind, number: group.number.0 });
+                match block {
+                    Ok(block) => self.loads(fs, block.ino(), &name, Role::Group(kind, group.number.0)),
+                    Err(error) => self.not_loaded(&error, &name),
+                }
             }
             absent = if found { 0 } else { absent.saturating_add(1) };
             if absent >= MOST_ABSENT {
@@ -150,28 +213,59 @@ impl Reader<'_> {
         }
     }
 
-    fn loads(&mut self, block: crate::error::Result<InodeBlock>, name: &str, wanted: Wanted) {
-        let block = match block {
+    /// Loads an inode as a mount does: its cluster, then itself.
+    fn loads(&mut self, fs: &Mounted<'_>, ino: Ino, name: &str, role: Role) {
+        let geometry = self.walk.geometry();
+        let Some((ag, agino)) = geometry.split_inode(ino) else { return };
+        let layout = fs.layout();
+        // Clusters begin at multiples of their size within a chunk.
+        let first = agino.0.saturating_sub(agino.0.checked_rem(layout.per_cluster.max(1)).unwrap_or(0));
+        let size = self.walk.context().inode_size;
+        let start = geometry.join_inode(ag, AgIno(first)).and_then(|ino| geometry.inode_byte(ino));
+        let Some(start) = start else { return };
+        let what = format!("{name}: cluster of inode {ino}");
+        let block = match self.volume.read(Device::Data, start, size.saturating_mul(layout.per_cluster), what) {
             Ok(block) => block,
             Err(error) => return self.not_loaded(&error, name),
         };
-        let inode = block.inode();
-        let wrong = if let CrcState::Bad { computed } = inode.crc() {
-            Some(("crc", format!("the checksum does not match, {} is right", crate::format::Crc(computed))))
-        } else if inode.mode() == 0 {
-            Some(("core.mode", "mode is 0: a free inode".to_owned()))
-        } else {
-            wanted.fault(inode)
-        };
-        let place = || Place { structure: format!("{name}, inode {}", inode.ino), ..block.place().clone() };
-        if let Some((field, text)) = wrong {
-            self.deep.mount_inode.at(|| place().field(field), || text);
-        } else if let Some(fault) = invalid(self.walk, inode) {
-            let Finding { rule, found, expected, .. } = fault;
-            let text = || format!("{}: {} is {found}, expected {expected}", rule.summary, rule.field);
-            self.deep.mount_inode_invalid.at(|| place().field(rule.field), text);
-        } else if let Some((field, text)) = wanted.foreign(inode) {
-            self.deep.mount_inode_foreign.at(|| place().field(field), || text);
+        let length = usize::try_from(size).unwrap_or(usize::MAX).max(1);
+        for (number, bytes) in (first..).zip(block.bytes.chunks_exact(length)) {
+            let Some(at) = geometry.join_inode(ag, AgIno(number)) else { continue };
+            let inode = Inode::new(at, bytes);
+            let mut failed = fs.cluster(inode, number == first);
+            if at == ino {
+                failed.extend(fs.loaded(inode, role));
+                if matches!(role, Role::Map | Role::Group(..)) && failed.is_empty() {
+                    self.whole_map(inode, name);
+                }
+            }
+            for failed in failed {
+                let place = Place { structure: format!("{name}, inode {at}"), ..inode.place(self.volume) };
+                self.deep.refused.push((failed, place));
+            }
+        }
+    }
+
+    /// Maps in btrees are read to their ends (`xfs_rtmount_iread_extents`).
+    fn whole_map(&mut self, inode: Inode<'_>, name: &str) {
+        for fork in [Fork::Data, Fork::Attr] {
+            if inode.format(fork) != fork_format::BTREE || inode.fork(fork).is_none() {
+                continue;
+            }
+            let place = || Place { structure: format!("{name}, inode {}", inode.ino), ..inode.place(self.volume) };
+            let mut count = 0u64;
+            for extent in extents::extents(self.walk, inode, fork) {
+                match extent {
+                    Ok(_) => count = count.saturating_add(1),
+                    Err(error) if matches!(error, Error::Exhausted { .. }) => return self.unread(&error),
+                    Err(error) => return self.deep.rt_map.at(place, || error.to_string()),
+                }
+            }
+            let right = inode.extents(fork);
+            if count != right {
+                let text = || format!("the btree has {count} extents, the inode says {right}");
+                self.deep.rt_map.at(place, text);
+            }
         }
     }
 
@@ -187,67 +281,6 @@ impl Reader<'_> {
             _ => Place::new(Device::Data, ByteOffset(0), 512, name),
         };
         self.deep.mount_inode.at(place, || error.to_string());
-    }
-}
-
-/// Fields that the kernel's verifier refuses (`xfs_dinode_verify`).
-fn invalid(walk: &Walk<'_>, inode: Inode<'_>) -> Option<Finding> {
-    let findings = alone::with(walk, |alone| alone.fields(inode));
-    findings.into_iter().find(|finding| finding.rule.source.starts_with("xfs_inode_buf.c:"))
-}
-
-/// What a mount wants an inode to be.
-#[derive(Clone, Copy)]
-enum Wanted {
-    Directory,
-    /// Bitmap or summary without realtime groups.
-    Map,
-    Group {
-        file: GroupFile,
-        kind: u16,
-        number: u32,
-    },
-}
-
-impl Wanted {
-    /// What only kernels that know the metadata directory look at (`xfs_trans_metafile_iget`, `xfs_rtginode_load`).
-    fn foreign(self, inode: Inode<'_>) -> Option<(&'static str, String)> {
-        match self {
-            Self::Directory => None,
-            _ if inode.nlink() == 0 => Some(("core.nlink", "no links, expected 1".to_owned())),
-            _ if inode.kind() != Kind::Regular => {
-                Some(("core.mode", format!("a {}, expected a regular file", inode.kind().name())))
-            }
-            Self::Map if inode.projid() != 0 => {
-                Some(("core.projid", format!("projid is {}, expected 0", inode.projid())))
-            }
-            _ => None,
-        }
-    }
-
-    /// The field that is wrong, and what it says.
-    fn fault(self, inode: Inode<'_>) -> Option<(&'static str, String)> {
-        let format = inode.format(Fork::Data);
-        let map = matches!(format, fork_format::EXTENTS | fork_format::BTREE);
-        let bad_format = || Some(("core.format", format!("format is {format}, which this file cannot have")));
-        match self {
-            Self::Directory if inode.mode() & mode::TYPE != mode::DIRECTORY => {
-                Some(("core.mode", format!("a {}, expected a directory", inode.kind().name())))
-            }
-            Self::Map if !map => bad_format(),
-            Self::Group { kind, .. } if inode.metatype() != Some(kind) => {
-                let found = inode.metatype().map_or("no metadata file".to_owned(), |n| n.to_string());
-                Some(("core.metatype", format!("metatype is {found}, expected {kind}")))
-            }
-            Self::Group { number, .. } if inode.projid() != number => {
-                Some(("core.projid", format!("belongs to group {}, expected {number}", inode.projid())))
-            }
-            Self::Group { file: GroupFile::Bitmap | GroupFile::Summary, .. } if !map => bad_format(),
-            Self::Group { file: GroupFile::Rmap | GroupFile::Refcount, .. } if format != fork_format::META_BTREE => {
-                bad_format()
-            }
-            _ => None,
-        }
     }
 }
 

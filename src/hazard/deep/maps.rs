@@ -3,7 +3,6 @@
 use super::{Reader, arithmetic, blocks};
 use crate::check::rt::Section;
 use crate::error::Place;
-use crate::format::bmbt::Extent;
 use crate::format::dinode::flags;
 use crate::walk::InodeBlock;
 use crate::walk::metadir::GroupFile;
@@ -65,14 +64,15 @@ impl Reader<'_> {
         }
         for extent in meta.extents() {
             self.extent_within_ags(extent, &named, |deep| &mut deep.rt_outside);
-            self.extent_off_headers(extent, &named);
         }
         if classic && file == GroupFile::Bitmap {
             self.tail(section, group, &meta);
         }
         let mut missing: Vec<(u64, u64, &'static str)> = Vec::new();
+        let mut gaps = 0u64;
         meta.each(self.walk, 0, blocks, &mut |piece| {
             if let Piece::Missing { first, blocks, why } = &piece {
+                gaps = gaps.saturating_add(*blocks);
                 match why {
                     Missing::Hole => missing.push((*first, *blocks, "no extent")),
                     Missing::Unwritten(_) => missing.push((*first, *blocks, "an unwritten extent")),
@@ -81,6 +81,11 @@ impl Reader<'_> {
             }
             missing.len() < 1000
         });
+        if file == GroupFile::Bitmap && gaps > 0 {
+            self.deep
+                .uncounted
+                .at(|| named().field("u3.bmx"), || format!("{gaps} of {blocks} blocks of the bitmap cannot be read"));
+        }
         for (first, count, what) in missing {
             let volume = self.volume;
             let text = || {
@@ -93,22 +98,6 @@ impl Reader<'_> {
                 format!("{count} of {blocks} blocks from block {first} on have {what}{lookup}")
             };
             self.deep.rt_hole.at(|| named().field("u3.bmx"), text);
-        }
-    }
-
-    /// Blocks of the headers of an AG are nobody's (`xfs_verify_fsbext`).
-    fn extent_off_headers(&mut self, extent: &Extent, place: &dyn Fn() -> Place) {
-        let Some((ag, first)) = self.walk.geometry().split(extent.startblock) else { return };
-        let context = self.walk.context();
-        let headers = context.sector_size.saturating_mul(4).div_ceil(context.block_size.max(1));
-        if first.0 < headers {
-            let Extent { startoff, startblock, blockcount, .. } = extent;
-            let text = || {
-                format!(
-                    "extent [{startoff},{startblock},{blockcount}] begins in block {first} of AG {ag}: its headers, blocks below {headers}"
-                )
-            };
-            self.deep.mount_inode_invalid.at(|| place().field("bmx.startblock"), text);
         }
     }
 
