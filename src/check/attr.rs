@@ -18,7 +18,7 @@ use crate::walk::Inode;
 raised! { RAISED, structure "attr";
     /// An attribute in the inode leaves the list, or the list does not end where its header says.
     SF_SIZE: "attrsf-entries-do-not-fit" corrupt "totsize", "attributes do not end with the list",
-        source "xfs_attr_leaf.c:xfs_attr_shortform_verify; repair/attr_repair.c:process_shortform_attr", since "4.12";
+        source "xfs_attr_leaf.c:xfs_attr_shortform_verify; repair/attr_repair.c:process_shortform_attr", since "4.16";
     /// Bits of an attribute that mean nothing, or more than one namespace.
     BAD_FLAGS: "attr-bad-flags" corrupt "flags", "flags that exclude each other, or mean nothing",
         source "xfs_attr.c:xfs_attr_check_namespace; scrub/attr.c:xchk_xattr_rec; repair/attr_repair.c:process_shortform_attr",

@@ -18,45 +18,45 @@ use std::fmt::Display;
 raised! { RAISED, structure "inode", fields DinodeCore;
     /// The type bits of the mode name no kind of file. The kernel refuses to open the inode; xfs_repair clears it.
     BAD_MODE: "inode-bad-mode" corrupt mode, "mode names no kind of file",
-        source "xfs_inode_buf.c:xfs_dinode_verify; repair/dinode.c:process_dinode_int", since "4.11";
+        source "xfs_inode_buf.c:xfs_dinode_verify; repair/dinode.c:process_dinode_int", since "2.6";
     /// Sizes are not negative; links, directories and special files have sizes of their own bounds: a link 1 to 1023
     /// bytes, a directory up to 32 GiB and never 0, devices, pipes and sockets 0.
     BAD_SIZE: "inode-bad-size" corrupt size, "size that such an inode cannot have",
         source "xfs_inode_buf.c:xfs_dinode_verify; scrub/inode.c:xchk_dinode; repair/dinode.c:process_check_inode_sizes",
-        since "3.10";
+        since "3.14";
     /// Content that fits into the inode of a directory stands there, and content that stands there fits.
     SIZE_AND_FORMAT: "inode-size-against-format" corrupt size, "size does not fit the format of the data fork",
         source "xfs_inode_buf.c:xfs_dinode_verify_fork; repair/dinode.c:process_check_inode_sizes, process_lclinode",
-        since "4.20";
+        since "2.6";
     /// The form of the data fork is none that such an inode can have: devices, pipes and sockets have a device number,
     /// links their target or extents, directories and files extents or a btree, directories also their entries.
     BAD_FORMAT: "inode-bad-format" corrupt format, "format of the data fork does not fit the kind of file",
-        source "xfs_inode_buf.c:xfs_dinode_verify, xfs_dinode_verify_fork; repair/dinode.c:check_dinode_mode_format", since "3.10";
+        source "xfs_inode_buf.c:xfs_dinode_verify, xfs_dinode_verify_fork; repair/dinode.c:check_dinode_mode_format", since "2.6";
     /// The form of the attribute fork must be local, extents or btree, and extents where there is no such fork.
     BAD_AFORMAT: "inode-bad-aformat" corrupt aformat, "format of the attribute fork",
-        source "xfs_inode_buf.c:xfs_dinode_verify; repair/dinode.c:process_inode_attr_fork", since "4.18";
+        source "xfs_inode_buf.c:xfs_dinode_verify; repair/dinode.c:process_inode_attr_fork", since "2.6";
     /// The attribute fork begins within the inode, and behind the device number of special files at byte 8.
     BAD_FORKOFF: "inode-bad-forkoff" corrupt forkoff, "attribute fork begins outside the inode",
         source "xfs_inode_buf.c:xfs_dinode_verify_forkoff; repair/dinode.c:process_check_inode_forkoff", since "4.18";
     /// More extents than the file has blocks, or than such a fork can have.
     BAD_NEXTENTS: "inode-bad-nextents" corrupt nextents, "impossible number of extents in the data fork",
-        source "xfs_inode_buf.c:xfs_dinode_verify, xfs_dinode_verify_fork", since "4.18";
+        source "xfs_inode_buf.c:xfs_dinode_verify, xfs_dinode_verify_fork", since "2.6";
     /// More extents than the file has blocks, than such a fork can have, or extents without an attribute fork.
     BAD_ANEXTENTS: "inode-bad-anextents" corrupt anextents, "impossible number of extents in the attribute fork",
-        source "xfs_inode_buf.c:xfs_dinode_verify, xfs_dinode_verify_fork", since "4.18";
+        source "xfs_inode_buf.c:xfs_dinode_verify, xfs_dinode_verify_fork", since "2.6";
     /// A file cannot have more blocks than the device, nor blocks without an extent.
     BAD_NBLOCKS: "inode-bad-nblocks" corrupt nblocks, "impossible number of blocks",
-        source "xfs_inode_buf.c:xfs_dinode_verify; scrub/inode.c:xchk_dinode", since "4.18";
+        source "xfs_inode_buf.c:xfs_dinode_verify; scrub/inode.c:xchk_dinode", since "2.6";
     /// The link count of version 1 inodes stood here. Since then the field is zero, except in the files of the metadata
     /// directory, which keep their kind there.
     BAD_ONLINK: "inode-bad-onlink" corrupt metatype, "unused field is not zero",
-        source "xfs_inode_buf.c:xfs_dinode_verify; repair/dinode.c:process_check_inode_nlink_version", since "6.9";
+        source "xfs_inode_buf.c:xfs_dinode_verify; repair/dinode.c:process_check_inode_nlink_version", since "6.10";
     /// Zeros must stand beside the extent counts: before large counts came, or behind them.
     BAD_PADDING: "inode-bad-padding" corrupt nextents, "padding of the extent counts is not zero",
         source "xfs_inode_buf.c:xfs_dinode_verify_nrext64; repair/dinode.c:process_dinode_int", since "5.19";
     /// Flags that do not go with the kind of file, or with each other: inheritance on files, hints on directories.
     BAD_FLAGS: "inode-bad-flags" corrupt flags, "flags that do not go together",
-        source "scrub/inode.c:xchk_inode_flags; repair/dinode.c:process_dinode_int; xfs_inode_buf.c:xfs_dinode_verify", since "scrub";
+        source "xfs_inode_buf.c:xfs_inode_validate_extsize; scrub/inode.c:xchk_inode_flags; repair/dinode.c:process_dinode_int", since "4.18";
     /// The extent size hint must be there where the flags say so, on files and directories, a multiple of the realtime
     /// extent for realtime files, and not more than half an AG.
     BAD_EXTSIZE: "inode-bad-extsize" corrupt extsize, "extent size hint",
@@ -82,7 +82,7 @@ raised! { RAISED_V3, structure "inode", fields DinodeV3;
     /// Flags that do not go with the kind of file or the features: sharing without reflink or on something that is no
     /// file, large times or counts without their feature, direct access on links and devices, unknown bits.
     BAD_FLAGS2: "inode-bad-flags2" corrupt flags2, "flags of the second word that do not go together",
-        source "xfs_inode_buf.c:xfs_dinode_verify; scrub/inode.c:xchk_inode_flags2; repair/dinode.c:process_dinode_int", since "4.18";
+        source "xfs_inode_buf.c:xfs_dinode_verify; scrub/inode.c:xchk_inode_flags2; repair/dinode.c:process_dinode_int", since "4.9";
     /// The hint for copies on write must be there where the flag says so, on files and directories, and not more than
     /// half an AG.
     BAD_COWEXTSIZE: "inode-bad-cowextsize" corrupt cowextsize, "extent size hint for copies on write",

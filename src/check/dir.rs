@@ -53,7 +53,7 @@ raised! { RAISED, structure "dir";
         source "repair/phase6.c:dir_hash_add", since "none";
     /// A directory in its inode: the entries must end where its size says.
     SF_SIZE: "dirsf-entries-do-not-fit" corrupt "count", "entries do not end with the directory",
-        source "xfs_dir2_sf.c:xfs_dir2_sf_verify; repair/dir2.c:process_sf_dir2", since "4.12";
+        source "xfs_dir2_sf.c:xfs_dir2_sf_verify; repair/dir2.c:process_sf_dir2", since "4.11";
     /// Each entry has the place that it would have in a directory block: places ascend by at least the entry's size, and
     /// the last leaves room for the index.
     SF_OFFSET: "dirsf-bad-offset" corrupt "offset", "place lies within the entry before, or behind the end of a block",

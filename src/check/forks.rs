@@ -23,7 +23,7 @@ use std::sync::PoisonError;
 raised! { EXTENTS, structure "inode";
     /// An extent must lie within one AG, behind its headers, or within the realtime section.
     OUTSIDE: "inode-extent-outside" corrupt "startblock", "extent lies outside the device",
-        source "xfs_bmap.c:xfs_bmap_validate_extent; repair/dinode.c:process_bmbt_reclist_int", since "4.16";
+        source "xfs_bmap.c:xfs_bmap_validate_extent; repair/dinode.c:process_bmbt_reclist_int", since "4.17";
     /// Extents stand in the order of the file, and none begins before the one in front of it ends.
     DISORDER: "inode-extents-disordered" corrupt "startoff", "extents out of order or overlapping",
         source "scrub/bmap.c:xchk_bmap_iextent; repair/dinode.c:process_bmbt_reclist_int", since "4.16";

@@ -35,6 +35,7 @@ pub fn run(session: &mut Session, args: &ExplainArgs) -> Result<()> {
             Some(rule) if session.common.json => session.print_json(object(json!({
                 "type": "rule", "id": rule.id, "class": rule.class.name(), "structure": rule.structure, "field": rule.field,
                 "summary": rule.summary, "explanation": words(rule.explanation), "source": rule.source, "since": rule.since,
+                "tests": tests(rule),
             }))),
             Some(rule) => session.print(&explain::rule(rule)),
             None if rows.is_empty() => match warning(id) {
@@ -49,6 +50,13 @@ pub fn run(session: &mut Session, args: &ExplainArgs) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The kernel's own tests of the same.
+fn tests(rule: &check::RuleInfo) -> Vec<Json> {
+    hazard::iget::tests_of(rule)
+        .map(|test| json!({ "what": test.what, "field": test.field, "when": test.at.name(), "releases": test.releases(), "source": test.source }))
+        .collect()
 }
 
 fn object(value: Json) -> Map<String, Json> {

@@ -3,7 +3,7 @@
 use super::warning::Warning;
 use super::wrap::wrapped;
 use crate::check::RuleInfo;
-use crate::hazard::{About, Effect, Row, rows};
+use crate::hazard::{About, Effect, Row, iget, rows};
 use std::fmt::Write;
 
 const WIDTH: usize = 100;
@@ -72,7 +72,14 @@ pub fn rule(info: &RuleInfo) -> String {
     part(&mut out, "field", &format!("{} of {}", info.field, info.structure));
     out.push('\n');
     part(&mut out, "meaning", info.explanation);
-    part(&mut out, "kernels", &format!("{} and later test it at mount or when it is read", info.since));
+    let mut label = "kernels";
+    for test in iget::tests_of(info) {
+        part(&mut out, label, &format!("{}: {}, {}", test.releases(), test.what, test.at.name()));
+        label = "";
+    }
+    if !label.is_empty() {
+        part(&mut out, label, &format!("{} and later test it at mount or when it is read", info.since));
+    }
     part(&mut out, "source", info.source);
     out
 }

@@ -7,6 +7,7 @@ mod common;
 mod cases;
 mod damage;
 mod flips;
+mod mounts;
 mod pairing;
 mod patch;
 mod plans;

@@ -71,7 +71,7 @@ fn fired(volume: &Volume) -> BTreeMap<&'static str, String> {
         .collect()
 }
 
-fn hex(text: &str) -> Vec<u8> {
+pub fn hex(text: &str) -> Vec<u8> {
     (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap()).collect()
 }
 

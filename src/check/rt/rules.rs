@@ -157,7 +157,7 @@ raised! { FILE, structure "rtfile";
         source "xfs_inode_buf.c:xfs_inode_validate_cowextsize", since "6.14";
     /// Realtime files share extents only with realtime groups and reflink; otherwise kernels refuse the inode.
     SHARED_FLAG: "rtfile-shared-flag" corrupt "v3.reflink", "shared flag on a realtime file that cannot share",
-        source "xfs_inode_buf.c:xfs_dinode_verify", since "4.9";
+        source "xfs_inode_buf.c:xfs_dinode_verify", since "4.11";
     /// An extent of no length.
     EMPTY: "rtfile-extent-empty" corrupt "u3.bmx.blockcount", "extent without blocks",
         source "xfs_types.c:xfs_verify_rtbext", since "4.17";
