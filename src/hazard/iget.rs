@@ -50,7 +50,7 @@ impl At {
 pub enum Role {
     /// Root directory.
     Root,
-    /// Root of the metadata directory.
+    /// A directory of the metadata directory, its root among them.
     Metadir,
     /// Bitmap or summary without realtime groups.
     Map,

@@ -273,6 +273,14 @@ fn piece_rules(
     }
 }
 
+/// Can a kernel not read this piece of a bitmap (`xfs_rtbuf_get`)?
+pub fn is_unreadable_bitmap(section: &Section<'_>, file: &MetaFile, piece: &Piece<'_>) -> bool {
+    let mut faults = 0u32;
+    let mut keep = |_: crate::check::Finding| faults = faults.saturating_add(1);
+    piece_rules(section, "", &BITMAP, file, piece, &mut Sink::new(&mut keep));
+    faults > 0
+}
+
 /// Have the blocks of a piece of the bitmap the right magic and checksum? Said it was before.
 pub(super) fn is_bitmap(section: &Section<'_>, piece: &Piece<'_>) -> bool {
     let Piece::Blocks { bytes, .. } = piece else { return false };

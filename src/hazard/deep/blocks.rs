@@ -190,9 +190,9 @@ impl Reader<'_> {
             (GroupFile::Rmap, section.has_rmap(), metatype::RTRMAP),
             (GroupFile::Refcount, section.has_reflink(), metatype::RTREFCOUNT),
         ];
-        if let Err(error) = metadir::open(walk, "rtgroups", &mut |_| {}) {
-            self.not_loaded(&error, "directory rtgroups");
-            return;
+        match metadir::open(walk, "rtgroups", &mut |_| {}) {
+            Ok(directory) => self.loads(fs, directory.ino(), "directory rtgroups", Role::Metadir),
+            Err(error) => return self.not_loaded(&error, "directory rtgroups"),
         }
         let mut absent = 0u32;
         for group in section.groups() {

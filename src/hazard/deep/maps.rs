@@ -1,7 +1,7 @@
 //! Bitmaps and summaries of the realtime section as their inodes map them: P1, P2, P3, RT-14, RT-26.
 
 use super::{Reader, arithmetic, blocks};
-use crate::check::rt::Section;
+use crate::check::rt::{Section, group as checks};
 use crate::error::Place;
 use crate::format::dinode::flags;
 use crate::walk::InodeBlock;
@@ -71,8 +71,10 @@ impl Reader<'_> {
         let mut missing: Vec<(u64, u64, &'static str)> = Vec::new();
         let mut gaps = 0u64;
         meta.each(self.walk, 0, blocks, &mut |piece| {
+            if file == GroupFile::Bitmap && checks::is_unreadable_bitmap(section, &meta, &piece) {
+                gaps = gaps.saturating_add(1);
+            }
             if let Piece::Missing { first, blocks, why } = &piece {
-                gaps = gaps.saturating_add(*blocks);
                 match why {
                     Missing::Hole => missing.push((*first, *blocks, "no extent")),
                     Missing::Unwritten(_) => missing.push((*first, *blocks, "an unwritten extent")),
@@ -84,7 +86,7 @@ impl Reader<'_> {
         if file == GroupFile::Bitmap && gaps > 0 {
             self.deep
                 .uncounted
-                .at(|| named().field("u3.bmx"), || format!("{gaps} of {blocks} blocks of the bitmap cannot be read"));
+                .at(|| named().field("u3.bmx"), || format!("of {blocks} blocks of the bitmap, {gaps} or more cannot be read"));
         }
         for (first, count, what) in missing {
             let volume = self.volume;
