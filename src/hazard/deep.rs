@@ -67,6 +67,8 @@ pub struct Deep {
     pub mount_inode: Met,
     /// Tests that an inode fails which every mount loads, or one of its cluster, with its place.
     pub refused: Vec<(Failed, Place)>,
+    /// An inode that every mount loads has no links: it is freed when it is let go.
+    pub unlinked: Met,
     /// The map of a file of the realtime section cannot be read to its end.
     pub rt_map: Met,
     /// A block of the bitmap that its file lacks or that cannot be read: free extents cannot be counted.

@@ -22,7 +22,7 @@ use xfsinspect::walk::btree::{At, Blocks, Root};
 use xfsinspect::walk::log;
 
 /// The rows that a walk decides.
-const ROWS: [&str; 22] = [
+const ROWS: [&str; 23] = [
     "rt-inode-fork-hole",
     "rt-inode-block-outside",
     "rt-file-extent-outside",
@@ -41,6 +41,7 @@ const ROWS: [&str; 22] = [
     "inode-at-mount-invalid",
     "inode-at-mount-foreign",
     "root-inode-record",
+    "inode-at-mount-unlinked",
     "rt-inode-map-unreadable",
     "rt-bitmap-uncounted",
     "rt-superblock-bad",

@@ -235,6 +235,10 @@ impl Reader<'_> {
             let mut failed = fs.cluster(inode, number == first);
             if at == ino {
                 failed.extend(fs.loaded(inode, role));
+                if inode.nlink() == 0 && inode.mode() != 0 {
+                    let place = || inode.place(self.volume).field("core.nlink");
+                    self.deep.unlinked.at(place, || format!("{name}: no links"));
+                }
                 if matches!(role, Role::Map | Role::Group(..)) && failed.is_empty() {
                     self.whole_map(inode, name);
                 }
