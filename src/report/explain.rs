@@ -78,7 +78,12 @@ pub fn rule(info: &RuleInfo) -> String {
         label = "";
     }
     if !label.is_empty() {
-        part(&mut out, label, &format!("{} and later test it at mount or when it is read", info.since));
+        let text = match info.since {
+            "scrub" => "do not test it; online scrub does".to_owned(),
+            "none" => "do not test it".to_owned(),
+            since => format!("{since} and later test it at mount or when it is read"),
+        };
+        part(&mut out, label, &text);
     }
     part(&mut out, "source", info.source);
     out
