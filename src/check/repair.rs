@@ -1,7 +1,7 @@
 //! What a repair would have to do, in plain words.
 
 use super::finding::{Finding, Object};
-use super::{agi, copies, counters, inobt, journal, links, tree};
+use super::{agi, copies, counters, inobt, journal, links, rt, tree};
 use crate::format::Type;
 use crate::units::AgNumber;
 use std::collections::{BTreeMap, BTreeSet};
@@ -94,6 +94,16 @@ fn of(finding: &Finding) -> (u8, String) {
         Object::Ag(ag, Type::Refcntbt) => (5, format!("rebuild the refcount btree of AG {ag}")),
         Object::Ag(ag, _) => (6, format!("rebuild the headers of AG {ag}")),
         Object::Inode(ino) => (7, format!("mend or clear inode {ino}")),
+        _ if finding.rule.id == rt::rules::DEVICE_SHORT.id => {
+            (0, "wait: give the whole realtime device first".to_owned())
+        }
+        _ if finding.rule.id == rt::rules::DEVICE_OTHER.id => {
+            (0, "wait: give the right realtime device first".to_owned())
+        }
+        _ if finding.rule.id == rt::rules::RTSB_MAGIC.id => {
+            (8, "write the realtime superblock anew, if this is the right device".to_owned())
+        }
+        _ if finding.rule.structure == "rtsb" => (8, "write the realtime superblock from superblock 0".to_owned()),
         Object::Realtime(group) => (8, format!("rebuild the metadata of realtime group {group}")),
         Object::Log if finding.rule.id == journal::AHEAD.id => (9, "move the log on".to_owned()),
         Object::Log if finding.rule.id == journal::FOREIGN.id => {

@@ -39,7 +39,9 @@ pub fn run(session: &mut Session, args: &CatArgs) -> Result<()> {
     let walk = Walk::new(&target.volume);
     let shared = RefCell::new(session);
     for object in object::open_all(&shared, &walk, &args.what) {
-        if let Err(error) = write(&shared, &walk, object.block.inode(), args.as_data) {
+        let inode = object.block.inode();
+        let believed = if args.as_data { Ok(()) } else { target.believe_realtime(inode) };
+        if let Err(error) = believed.and_then(|()| write(&shared, &walk, inode, args.as_data)) {
             match error {
                 Error::Corrupt { .. } => shared.borrow_mut().problem(&error),
                 _ => shared.borrow_mut().error(&error),

@@ -6,6 +6,7 @@ mod cat;
 mod check;
 mod convert;
 mod damage;
+mod devices;
 mod explain;
 mod find;
 mod frag;

@@ -195,6 +195,7 @@ const SHOWN: u64 = 10;
 
 /// Answers.
 pub fn run(session: &mut Session, args: &RtArgs) -> Result<()> {
+    session.judge_section();
     let target = target::open(session, &args.target)?;
     journal::verdict(session, &target);
     let dirty = target.log.as_ref().and_then(crate::walk::log::Log::is_dirty) == Some(true);

@@ -1,6 +1,7 @@
 //! One run of the program: where output goes, what was flagged, and which exit status that makes.
 
 use super::args::{Color, Common};
+use crate::check::RuleInfo;
 use crate::error::Error;
 use crate::report::json;
 use crate::report::text::visible;
@@ -72,6 +73,8 @@ pub struct Session {
     terminal: bool,
     /// Does the command judge the whole file system? Then its findings say what warnings at opening would.
     judges: bool,
+    /// Does the command judge the realtime section and its device?
+    judges_section: bool,
 }
 
 /// Does a check make a finding of what this warning says?
@@ -103,6 +106,7 @@ impl Session {
             problems: 0,
             terminal: std::io::stdout().is_terminal(),
             judges: false,
+            judges_section: false,
         }
     }
 
@@ -112,6 +116,11 @@ impl Session {
         self.judges = true;
     }
 
+    /// The same, for what is wrong with the realtime device.
+    pub fn judge_section(&mut self) {
+        self.judges_section = true;
+    }
+
     /// Takes an outcome into account.
     pub fn outcome(&mut self, outcome: Outcome) {
         self.outcome = self.outcome.and(outcome);
@@ -119,7 +128,8 @@ impl Session {
 
     /// Flags something: on stderr at once, in JSON with the answer.
     pub fn warn(&mut self, id: &'static str, message: impl Into<String>, outcome: Outcome) {
-        if self.judges && is_judged(id) {
+        let of_section = |rule: &RuleInfo| self.judges_section && ["rtsb", "rtdev"].contains(&rule.structure);
+        if self.judges && is_judged(id) || crate::check::rule(id).is_some_and(of_section) {
             return;
         }
         let message = message.into();

@@ -5,12 +5,14 @@ use super::session::{Outcome, Session};
 use crate::check::superblock::{self as rules, Subject};
 use crate::error::{Error, Place, Result};
 use crate::format::checksum::{self, CrcState};
+use crate::format::dinode::Fork;
 use crate::format::superblock as format_sb;
 use crate::report::text::{escaped, size};
 use crate::source::{self, Cached, FileKind, FileSource, Source, Window, container, mounts};
 use crate::units::{AgNumber, ByteOffset, Device};
 use crate::volume::{AgHeader, Choice, Devices, OpenError, Origin, Scan, Volume};
 use crate::walk::log::{self, Log};
+use crate::walk::{Inode, extents};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -31,6 +33,8 @@ pub struct Target {
     pub logical_sector: Option<u32>,
     /// Is it mounted, and so does the running kernel take it?
     pub mounted: bool,
+    /// Why what lies on the realtime device that was given cannot be this file system's.
+    pub rt_refused: Option<String>,
     /// The state of the log; none where the superblock was only inferred.
     pub log: Option<Log>,
     sources: Vec<(String, Opened)>,
@@ -145,6 +149,7 @@ pub fn open(session: &mut Session, path: &Path) -> Result<Target> {
             *slot = Some(opened);
         }
     }
+    let doubled = super::devices::mark_same(session, &data, log.as_deref(), rt.as_deref());
     let choice = Choice { copy: session.common.sb, scan: scan(session, &*data_source) };
     let volume = match Volume::open(devices, choice) {
         Ok(volume) => volume,
@@ -163,6 +168,7 @@ pub fn open(session: &mut Session, path: &Path) -> Result<Target> {
         rt_name: rt.as_deref().map(shown),
         logical_sector: is_device.then(|| data_source.sector_size()),
         mounted: false,
+        rt_refused: None,
         sources,
     };
     target.mounted = mark_mounted(session, &data, kind);
@@ -176,6 +182,10 @@ pub fn open(session: &mut Session, path: &Path) -> Result<Target> {
         let log = log::probe(&target.volume);
         journal::mark(session, &target, &log);
         target.log = Some(log);
+    }
+    target.rt_refused = super::devices::mark_realtime(session, &target);
+    if doubled {
+        target.rt_refused = Some(format!("{} is in use as another device", target.rt_name.clone().unwrap_or_default()));
     }
     Ok(target)
 }
@@ -229,6 +239,24 @@ impl Target {
         match self.volume.read(Device::Data, place.byte, self.volume.context().sector_size, "sb") {
             Ok(block) => checksum::verify(&block.bytes, format_sb::CRC_OFFSET),
             Err(_) => CrcState::Unchecked,
+        }
+    }
+
+    /// May content be taken from the realtime device?
+    ///
+    /// # Errors
+    /// [`Error::Request`] with what speaks against it.
+    pub fn believe_realtime(&self, inode: Inode<'_>) -> Result<()> {
+        let on_rt = self.volume.geometry().realtime.as_ref().is_some_and(|rt| rt.device == Device::Rt);
+        match &self.rt_refused {
+            Some(why) if on_rt && extents::on_realtime(inode, Fork::Data) => {
+                let text = format!(
+                    "inode {}: its content lies on the realtime device, and this is another one: {why}",
+                    inode.ino
+                );
+                Err(Error::request(text))
+            }
+            _ => Ok(()),
         }
     }
 

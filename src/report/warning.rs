@@ -44,6 +44,12 @@ pub const WARNINGS: &[Warning] = &[
          shown as they are; kernels refuse to use it.",
         "check says what is wrong in it and around it.",
     ),
+    plain(
+        "device-given-twice",
+        "one device was given as two",
+        "The log or realtime device is the data device itself, or both are one. Kernels refuse such a mount.",
+        "Give the right devices: findmnt or /etc/fstab names them as logdev= and rtdev=.",
+    ),
     judged(
         "device-too-short",
         "the device is shorter than the file system",

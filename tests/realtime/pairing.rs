@@ -33,7 +33,7 @@ fn path(name: &str) -> String {
 #[test]
 fn the_device_of_another_file_system() {
     let foreign = path("v5-rtgroups-16k.rt");
-    let right = [("rtsb-wrong-uuid", 1), ("rtsb-wrong-uuid", 1), ("7.2: refused: rt-superblock-bad", 1)];
+    let right = [("rtdev-of-another-fs", 1), ("rtdev-of-another-fs", 1), ("7.2: refused: rt-superblock-bad", 1)];
     all("v5-rtgroups", &["--rtdev", &foreign], right);
     // A section without groups has nothing of its own on the device: only its size, and what else may begin there.
     let right = [("rtdev-too-short", 1), ("rtdev-too-short", 1), ("7.2: refused: rt-device-short", 1)];
@@ -48,7 +48,7 @@ fn the_device_of_another_file_system_and_a_dirty_log() {
     let other = ["--rtdev", "@v5-rtgroups.rt"];
     for command in ["rt", "check"] {
         let (text, status) = run(command, "v5-rt-cut", &other);
-        assert!(text.contains("rtsb-wrong-uuid"), "{command}: {text}");
+        assert!(text.contains("rtdev-of-another-fs"), "{command}: {text}");
         assert_eq!(status, Some(1), "{command}: {text}");
     }
 }
@@ -147,4 +147,40 @@ fn an_absurd_number_of_extents() {
         assert!(text.contains("the summary agrees with the bitmap") && !text.contains("corrupt["), "{text}");
         assert_eq!(out.status.code(), Some(1));
     }
+}
+
+/// What is on a wrong device is never printed as the content of a file.
+#[test]
+fn no_content_from_a_wrong_device() {
+    let cat = |name: &str, rt: &str, what: &str| run("cat", name, &["--rtdev", rt, what]);
+    // The device of another file system, by its superblock.
+    let (text, code) = cat("v5-rtgroups", &path("v5-rtgroups-16k.rt"), "rt/f0");
+    assert!(text.contains("warning[rtdev-of-another-fs]"), "{text}");
+    assert_eq!(code, Some(2), "{text}");
+    let file = "c63-classic-rt-recorder";
+    let inode = run("find", file, &["--kind", "regular", "--rtdev", &path(&format!("{file}.rt"))]);
+    let name = inode.0.lines().find(|line| line.contains("rec")).expect("a recording").trim().to_owned();
+    let right = run("cat", file, &["--rtdev", &path(&format!("{file}.rt")), &name]);
+    assert_eq!(right.1, Some(0), "{}", right.0);
+    // The data device itself, and a device that ends before the section: nothing is printed.
+    let folder = tempfile::tempdir().expect("folder");
+    let cut = folder.path().join("cut");
+    let length = std::fs::metadata(path(&format!("{file}.rt"))).expect("size").len();
+    std::fs::File::create(&cut).expect("file").set_len(length - (200 << 20)).expect("length");
+    for (rt, id) in [(path(file), "device-given-twice"), (cut.display().to_string(), "rtdev-too-short")] {
+        let (text, code) = cat(file, &rt, &name);
+        assert!(
+            text.contains(id) && text.contains("its content lies on the realtime device, and this is another one"),
+            "{text}"
+        );
+        assert_eq!(code, Some(2), "{text}");
+    }
+    // Another file system of the right size: without groups that is a guess, said and in the status.
+    let ext4 = folder.path().join("ext4");
+    std::fs::File::create(&ext4).expect("file").set_len(length).expect("length");
+    let file_of = std::fs::File::options().write(true).open(&ext4).expect("file");
+    std::os::unix::fs::FileExt::write_all_at(&file_of, &[0x53, 0xef], 1080).expect("written");
+    let (text, code) = cat(file, &ext4.display().to_string(), &name);
+    assert!(text.contains("warning[rtdev-holds-something-else]") && text.contains("ext2/3/4"), "{text}");
+    assert_eq!(code, Some(2), "{text}");
 }

@@ -335,6 +335,10 @@ fn devices(seen: &mut Seen) {
         }
         seen.expect(&image.with(Device::Rt, BTreeMap::from([(0, bytes)])), id, (Device::Rt, 0..1));
     }
+    let mut bytes = block.clone();
+    (bytes[24], bytes[40]) = (bytes[24] ^ 1, bytes[40] ^ 1);
+    image.mend(&mut bytes, 4);
+    seen.expect(&image.with(Device::Rt, BTreeMap::from([(0, bytes)])), "rtdev-of-another-fs", (Device::Rt, 0..1));
     let with = |name: &str, bytes: Vec<u8>| {
         let devices = Devices { rt: Some(Arc::new(MemorySource::new(bytes))), ..common::devices(name) };
         Volume::open(devices, Choice::default()).unwrap()

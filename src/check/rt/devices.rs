@@ -75,13 +75,19 @@ fn superblock(volume: &Volume, sink: &mut Sink<'_>) {
         sink.raise(rules::RTSB_MAGIC, place.clone(), format_args!("{:#x}", rtsb.magicnum), format_args!("{MAGIC:#x}"));
         return;
     }
-    if let CrcState::Bad { computed } = checksum::verify(&block.bytes, CRC_OFFSET) {
+    let crc = checksum::verify(&block.bytes, CRC_OFFSET);
+    if let CrcState::Bad { computed } = crc {
         sink.raise(rules::RTSB_CRC, place.clone(), rtsb.crc, crate::format::Crc(computed));
     }
-    if rtsb.uuid != sb.uuid {
+    let (uuid, meta_uuid) = (rtsb.uuid != sb.uuid, rtsb.meta_uuid != sb.metadata_uuid());
+    if uuid && meta_uuid && crc == CrcState::Correct {
+        sink.raise(rules::DEVICE_OTHER, place.field("uuid"), rtsb.uuid, sb.uuid);
+        return;
+    }
+    if uuid {
         sink.raise(rules::RTSB_UUID, place.clone(), rtsb.uuid, sb.uuid);
     }
-    if rtsb.meta_uuid != sb.metadata_uuid() {
+    if meta_uuid {
         sink.raise(rules::RTSB_META_UUID, place.clone(), rtsb.meta_uuid, sb.metadata_uuid());
     }
     if rtsb.fname != sb.fname {

@@ -257,12 +257,18 @@ raised! { SUPER, structure "rtsb";
     /// Bytes of the block changed after it was written.
     RTSB_CRC: "rtsb-bad-crc" corrupt "crc", "checksum of the realtime superblock does not match",
         source "xfs_sb.c:xfs_rtsb_read_verify", since "6.13";
-    /// The device belongs to another file system. Kernels refuse the mount.
-    RTSB_UUID: "rtsb-wrong-uuid" corrupt "uuid", "realtime device of another file system",
-        source "xfs_sb.c:xfs_rtsb_verify_all", since "6.13";
+    /// Its superblock is sound and carries neither UUID of this file system. Kernels refuse the mount. Nothing on the device is
+    /// this file system's: find the right one before anything else.
+    DEVICE_OTHER: "rtdev-of-another-fs" corrupt "uuid", "realtime device of another file system",
+        source "xfs_rtgroup.c:xfs_rtsb_verify_all", since "6.13";
+    /// The UUID that users see differs from the superblock's, while the one that metadata carries is the same: this is the
+    /// device, but its superblock was left out when the UUID was changed (xfs_admin -U without it), or is damaged. Kernels refuse
+    /// the mount; xfs_repair writes it again.
+    RTSB_UUID: "rtsb-wrong-uuid" corrupt "uuid", "the realtime superblock has another UUID",
+        source "xfs_rtgroup.c:xfs_rtsb_verify_all", since "6.13";
     /// As rtsb-wrong-uuid, for the identity that metadata carries.
-    RTSB_META_UUID: "rtsb-wrong-meta-uuid" corrupt "meta_uuid", "realtime device of another file system",
-        source "xfs_sb.c:xfs_rtsb_verify_all", since "6.13";
+    RTSB_META_UUID: "rtsb-wrong-meta-uuid" corrupt "meta_uuid", "the realtime superblock has another metadata UUID",
+        source "xfs_rtgroup.c:xfs_rtsb_verify_all", since "6.13";
     /// The label differs from the superblock's.
     RTSB_LABEL: "rtsb-wrong-label" corrupt "fname", "label of the realtime device differs",
         source "xfs_sb.c:xfs_rtsb_verify_all", since "6.13";

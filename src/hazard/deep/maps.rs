@@ -84,9 +84,10 @@ impl Reader<'_> {
             missing.len() < 1000
         });
         if file == GroupFile::Bitmap && gaps > 0 {
-            self.deep
-                .uncounted
-                .at(|| named().field("u3.bmx"), || format!("of {blocks} blocks of the bitmap, {gaps} or more cannot be read"));
+            self.deep.uncounted.at(
+                || named().field("u3.bmx"),
+                || format!("of {blocks} blocks of the bitmap, {gaps} or more cannot be read"),
+            );
         }
         for (first, count, what) in missing {
             let volume = self.volume;
