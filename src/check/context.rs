@@ -434,6 +434,7 @@ impl<'a> Ctx<'a> {
                 let field = finding.place.field.unwrap_or(finding.rule.field);
                 return (Under { object, detail: format!("{field} {} {}", finding.found, finding.expected) }, 1);
             }
+            _ if finding.rule.id == EXHAUSTED.id => return (Under { object, detail: String::new() }, 1),
             _ => String::new(),
         };
         (Under { object, detail }, most)

@@ -114,6 +114,11 @@ impl Gathered {
         }
     }
 
+    /// Is there one of this rule?
+    pub fn has(&self, rule: &str) -> bool {
+        self.rules.contains_key(rule)
+    }
+
     /// The findings that are kept, as they came, and nothing of them any more.
     pub fn take(&mut self) -> Vec<Finding> {
         let rules = std::mem::take(&mut self.rules);

@@ -52,7 +52,7 @@ pub fn facts(volume: &Volume) -> (Log, LogFacts) {
         State::Zeroed { .. } => Some(u64::from(u32::MAX)),
         _ => log.ends().filter(|_| log.foreign.is_none()).map(|ends| ends.current.0),
     };
-    let mut facts = LogFacts { dirty: log.is_dirty(), current, recovery: None, changes: None };
+    let mut facts = LogFacts { dirty: log.is_dirty(), unread: false, current, recovery: None, changes: None };
     match log::verify(volume, &log) {
         Ok(None) => {}
         Ok(Some(mut recovery)) => {

@@ -16,6 +16,8 @@ pub struct LogFacts {
     pub dirty: Option<bool>,
     /// Cycle and block of its head, as an LSN: no metadata may carry a greater one. `None` where that is not known.
     pub current: Option<u64>,
+    /// Is that so since it could not be read? Then it may be dirty.
+    pub unread: bool,
     /// What recovery of a dirty log would do, or why that is not known.
     pub recovery: Option<Result<Recovery, Unknown>>,
     /// What recovery would write over; `None` where that is not known.
@@ -48,7 +50,7 @@ impl LogFacts {
     /// With a dirty log: may recovery put right what the finding says?
     pub fn explains(&self, volume: &Volume, finding: &Finding) -> bool {
         let judged = !matches!(finding.rule.class, Class::Incomplete);
-        self.dirty == Some(true) && judged && !self.stands(volume, finding)
+        (self.dirty == Some(true) || self.unread) && judged && !self.stands(volume, finding)
     }
 
     /// Is the primary superblock one of the changes that wait?

@@ -1,12 +1,12 @@
 //! The order of a check, and what comes of it.
 
-use super::context::{Collected, Ctx, Hooks, NOT_LOOKED_AT, OWNERS_UNKNOWN, Options, Spot, UNREADABLE};
+use super::context::{Collected, Ctx, EXHAUSTED, Hooks, NOT_LOOKED_AT, OWNERS_UNKNOWN, Options, Spot, UNREADABLE};
 use super::finding::{Class, Finding, Object, RuleInfo};
 use super::gather::{self, Told};
 use super::inode::{self, Worker};
 use super::pinpoint::pinpoint;
 use super::{agi, attr, copies, counters, dir, dquot, fold, forks, group, inobt, journal, links, rt, space, tree};
-use crate::error::Place;
+use crate::error::{Error, Place};
 use crate::format::Type;
 use crate::units::{AgNumber, ByteOffset, Ino};
 use crate::volume::{Choice, Gap, Lost, Origin, Volume};
@@ -121,6 +121,7 @@ pub fn check(volume: &Volume, options: &Options, hooks: Hooks<'_>) -> Report {
     }
     let volume = better.as_ref().unwrap_or(&volume);
     let walk = Walk::new(volume);
+    log.unread = log.dirty.is_none() && !survey.is_whole();
     let mut ctx = Ctx::new(&walk, options, log, hooks);
     ctx.survey = survey;
     journal::check(&ctx, &journal);
@@ -351,7 +352,11 @@ fn take_one<K: Ord>(counts: &mut BTreeMap<K, u64>, key: K) {
 fn finish(ctx: &Ctx<'_>, primary: Option<&copies::Sector>) -> Report {
     let cancelled = ctx.is_cancelled();
     unread(ctx);
-    let unjudged = unjudged(ctx, primary);
+    let said = ctx.collected().gathered.has(EXHAUSTED.id);
+    if let Some(steps) = ctx.walk.exhausted().filter(|_| !said) {
+        // Whoever met the end of the budget may have had nothing to say of it.
+        ctx.unreadable(&Error::Exhausted { steps }, Object::FileSystem);
+    }
     let Collected { gathered, explained, repair, .. } = ctx.take_collected();
     let Told { mut findings, mut by_rule, mut by_class, mut folded } = gathered.told();
     for finding in &mut findings {
@@ -368,6 +373,7 @@ fn finish(ctx: &Ctx<'_>, primary: Option<&copies::Sector>) -> Report {
     if !cancelled {
         name(ctx, &mut findings);
     }
+    let unjudged = unjudged(ctx, primary);
     let total = by_class.values().fold(0u64, |sum, n| sum.saturating_add(*n));
     let any = |classes: &[Class]| classes.iter().any(|class| by_class.contains_key(class));
     let verdict = if any(&[Class::Corrupt, Class::XCorrupt]) {
@@ -409,6 +415,9 @@ const NAMED_OF_GAP: usize = 8;
 /// Says what could not be read: each unreadable range once, with its length and what lies in it.
 fn unread(ctx: &Ctx<'_>) {
     let structures = std::mem::take(&mut ctx.collected().unread);
+    let inos = structures.iter().filter_map(|(_, _, object)| object.inode()).collect();
+    // On the way to the names more may turn out to be unreadable.
+    let paths = if ctx.is_cancelled() { Paths::new() } else { paths_of(ctx, inos) };
     let gaps = ctx.survey.gaps();
     let mut of_gap: HashMap<usize, Vec<(Place, Object)>> = HashMap::new();
     let mut lost: BTreeMap<crate::units::Device, (u64, Place, String, Object)> = BTreeMap::new();
@@ -430,8 +439,6 @@ fn unread(ctx: &Ctx<'_>) {
             None => ctx.report(Finding::new(UNREADABLE, place, why, "readable bytes").about(object)),
         }
     }
-    let inos = of_gap.values().flatten().filter_map(|(_, object)| object.inode()).collect();
-    let paths = if ctx.is_cancelled() { Paths::new() } else { paths_of(ctx, inos) };
     for (at, gap) in gaps.into_iter().enumerate() {
         let of = of_gap.remove(&at).unwrap_or_default();
         let mut object = Object::FileSystem;

@@ -62,7 +62,7 @@ use crate::geometry::Geometry;
 use crate::units::{Device, FsBlock, Ino};
 use crate::volume::Volume;
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// One run of walks over a file system: its devices and geometry, and the steps that are left.
 ///
@@ -72,6 +72,7 @@ pub struct Walk<'v> {
     volume: &'v Volume,
     taken: AtomicU64,
     limit: u64,
+    exhausted: AtomicBool,
 }
 
 /// Steps that every run may take, on top of what the size of the device allows.
@@ -92,7 +93,7 @@ impl<'v> Walk<'v> {
 
     /// A run that looks at no more than `steps` blocks.
     pub fn with_budget(volume: &'v Volume, steps: u64) -> Self {
-        Self { volume, taken: AtomicU64::new(0), limit: steps }
+        Self { volume, taken: AtomicU64::new(0), limit: steps, exhausted: AtomicBool::new(false) }
     }
 
     /// The file system.
@@ -119,9 +120,15 @@ impl<'v> Walk<'v> {
         if before.saturating_add(n) > self.limit {
             // Keep the counter from wrapping, however long the caller goes on.
             self.taken.store(self.limit, Ordering::Relaxed);
+            self.exhausted.store(true, Ordering::Relaxed);
             return Err(Error::Exhausted { steps: self.limit });
         }
         Ok(())
+    }
+
+    /// The budget, if a step was refused since it was used up.
+    pub fn exhausted(&self) -> Option<u64> {
+        self.exhausted.load(Ordering::Relaxed).then_some(self.limit)
     }
 
     /// Begins the budget anew, for the next question of a run that asks several.
