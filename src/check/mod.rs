@@ -18,7 +18,9 @@
 //! | 7 | counters | [`counters`] |
 //!
 //! A damaged object is no witness: whoever finds one damaged says so ([`Group`](group::Group),
-//! [`Ctx::owners_unknown`]), and what would be compared with it becomes one `xfailed`.
+//! [`Ctx::owners_unknown`]), and what would be compared with it becomes one `xfailed`. What was not wholly seen is none
+//! either: totals, sets and lists are [`Known`](known::Known) or cannot be compared. Reads that fail, a run that is stopped and
+//! a budget that ends take the same way; all that cannot be read is told by the [`Survey`](crate::volume::Survey) of the run.
 
 pub mod agf;
 pub mod agfl;
