@@ -188,6 +188,8 @@ pub struct Ctx<'a> {
     pub rt_shared: RtShared,
     /// The first inode with attributes of which the superblock does not know.
     pub unannounced: Mutex<Option<Ino>>,
+    /// Do most superblock copies tell of the size before a grow ([`super::copies::judge`])?
+    pub outvoted: bool,
     /// What could not be read.
     pub survey: Survey,
     hooks: Hooks<'a>,
@@ -217,6 +219,7 @@ impl<'a> Ctx<'a> {
     pub fn new(walk: &'a Walk<'a>, options: &'a Options, log: LogFacts, hooks: Hooks<'a>) -> Self {
         Self {
             survey: Survey::default(),
+            outvoted: false,
             frozen: Mutex::default(),
             steps: Mutex::default(),
             walk,

@@ -8,10 +8,12 @@ use super::raised;
 use super::superblock::{self, Subject};
 use crate::error::Place;
 use crate::format::checksum::{self, CrcState};
+use crate::format::dinode_view::Dinode;
 use crate::format::superblock::{self as format, Superblock};
 use crate::format::{Structure, superblock::zoned_part};
+use crate::geometry::Geometry;
 use crate::units::{AgNumber, ByteOffset, Device};
-use crate::volume::{AgHeader, Choice, Origin, Volume, names_root};
+use crate::volume::{AgHeader, Choice, Fit, Origin, Volume, fit, names_root};
 use std::collections::BTreeMap;
 
 raised! { RULES, structure "sb";
@@ -27,6 +29,12 @@ raised! { RULES, structure "sb";
     /// copies. Copies are used when the primary is lost, and by xfs_repair.
     COPY_DIFFERS: "sb-copy-differs" xcorrupt "field", "copy differs from the primary",
         source "scrub/agheader.c:xchk_superblock; repair/agheader.c:compare_sb", since "scrub";
+    /// The file system was grown (or shrunk), and the run ended before the copies were written, so that most of them tell of the
+    /// size before. The AG headers at the end fit to the primary, and kernels believe it: nothing is wrong with the files. But
+    /// xfs_repair believes the copies: it would cut the file system back and drop what lies behind. Do not run it. Mount the file
+    /// system and grow it once more (xfs_growfs), which writes all copies.
+    COPY_STALE: "sb-copies-before-grow" xcorrupt "field", "copies are from before the file system was grown",
+        source "xfs_fsops.c:xfs_growfs_data; xfs_sb.c:xfs_update_secondary_sbs; repair/sb.c:verify_set_primary_sb", since "none";
     /// A copy differs in a field that the kernel changes only in the primary (stripe, label, marks of recovery and repair
     /// …). Harmless.
     COPY_OLD: "sb-copy-old" preen "field", "copy is older than the primary",
@@ -176,15 +184,64 @@ fn identity(sector: &Sector) -> Vec<(&'static str, String)> {
 /// AGs whose copies are asked: the first and the last so many.
 const ASKED: u32 = 64;
 
-/// The volume to go on with, where it is not the one given: opened through the copy that most agree with.
-///
-/// The primary is left for a copy where two or more copies agree with each other and not with it, or one copy and the
-/// primary breaks a rule. Where the copies cannot be found by what the primary says, they are looked for.
+/// Which superblock is believed.
+#[derive(Debug, Default)]
+pub struct Judgement {
+    /// The volume to go on with, where it is not the one given: opened through the copy to believe.
+    pub better: Option<Volume>,
+    /// The primary is believed for the evidence, though most copies tell of another size: they are from before a grow that was
+    /// interrupted (or a shrink). A repair that counts copies would believe them.
+    pub outvoted: bool,
+}
+
+/// The volume to go on with, where it is not the one given ([`judge`]).
 pub fn better_volume(volume: &Volume) -> Option<Volume> {
-    if !matches!(volume.origin(), Origin::Primary) {
+    judge(volume).better
+}
+
+/// Fields that growing and shrinking change: in the primary first, in the copies at the end.
+const SIZES: &[&str] =
+    &["dblocks", "agcount", "rblocks", "rextents", "rbmblocks", "rextslog", "rgcount", "rgextents", "rgblklog"];
+
+/// Evidence for the size of the realtime section: the bitmap file is as long as its superblock says. `None` where it tells
+/// nothing.
+fn bitmap_fits(volume: &Volume, sb: &Superblock) -> Option<bool> {
+    if sb.features().has_metadir() {
         return None;
     }
-    let primary = primary(volume)?;
+    let block = volume.inode(sb.rbmino).ok()?;
+    let inode = Dinode::new(&block.bytes);
+    let needed = sb.rbmblocks.get().checked_mul(u64::from(sb.blocksize))?;
+    inode.has_magic().then(|| u64::try_from(inode.size()) == Ok(needed))
+}
+
+/// Which superblock to believe, the primary or the copies that most agree with, where they differ.
+///
+/// Evidence comes first: a size to which the AG headers at its end (or the realtime bitmap) fit beats one to which they do
+/// not, however many copies tell of it. Where it tells nothing, the primary is left for a copy where two or more copies agree
+/// with each other and not with it, or one copy and the primary breaks a rule. Where the copies cannot be found by what the
+/// primary says, they are looked for.
+pub fn judge(volume: &Volume) -> Judgement {
+    match volume.origin() {
+        Origin::Primary => primary(volume).and_then(|primary| judge_by(volume, &primary)).unwrap_or_default(),
+        Origin::Copy { copy, found, .. } => Judgement { better: None, outvoted: is_outvoted(volume, copy, found) },
+        Origin::Chosen { .. } | Origin::Inferred { .. } => Judgement::default(),
+    }
+}
+
+/// The primary is lost: do as many copies tell of another size as of the one in use?
+fn is_outvoted(volume: &Volume, used: &crate::volume::Copy, found: &[crate::volume::Copy]) -> bool {
+    let Some(used) = copy_at(volume, used) else { return false };
+    let sectors = found.iter().filter_map(|copy| copy_at(volume, copy));
+    let (same, other): (Vec<_>, Vec<_>) = sectors.partition(|copy| identity(copy) == identity(&used));
+    let resized = |copy: &&Sector| {
+        let differing = differences(copy, &used);
+        differing.iter().all(|(name, _, _, fixed)| !fixed || SIZES.contains(name))
+    };
+    other.iter().filter(resized).count() >= same.len()
+}
+
+fn judge_by(volume: &Volume, primary: &Sector) -> Option<Judgement> {
     let mut unread = false;
     let broken = !superblock::check(&primary.subject(), &place(AgNumber(0), 512)).is_empty();
     let count = volume.geometry().ag_count;
@@ -195,6 +252,7 @@ pub fn better_volume(volume: &Volume) -> Option<Volume> {
         sector
     });
     let mut copies: Vec<Sector> = asked.filter(Sector::is_readable).collect();
+    copies.extend(behind(volume, primary));
     let mut lost = false;
     // Copies that cannot be read are where the primary says.
     if copies.is_empty() && !unread {
@@ -209,22 +267,64 @@ pub fn better_volume(volume: &Volume) -> Option<Volume> {
         let vote = votes.entry(identity(copy)).or_insert(0);
         *vote = vote.saturating_add(1);
     }
-    let (best, count) = votes.into_iter().max_by_key(|(_, count)| *count)?;
+    let own = identity(primary);
+    let agree = votes.get(&own).copied().unwrap_or(0);
+    let (best, count) = votes.into_iter().filter(|(of, _)| *of != own).max_by_key(|(_, count)| *count)?;
     let of_those = || copies.iter().filter(|copy| identity(copy) == best);
-    let ag = of_those().find(|copy| names_root(&copy.sb)).or_else(|| of_those().next())?.ag;
-    let differs = best != identity(&primary);
-    if !differs || !(count >= 2 || broken || lost) {
+    let chosen = of_those().find(|copy| names_root(&copy.sb)).or_else(|| of_those().next())?;
+    let resized = differences(primary, chosen).iter().all(|(name, _, _, fixed)| !fixed || SIZES.contains(name));
+    let evidence = evidence(volume, primary, chosen);
+    let outvotes = count >= 2 || broken || lost;
+    if evidence == Some(true) && (resized || !broken) {
+        return Some(Judgement { better: None, outvoted: resized && !lost && count >= agree.max(1) });
+    }
+    if !(evidence == Some(false) || (outvotes && count > agree)) {
         return None;
     }
-    if !lost {
+    let ag = chosen.ag;
+    if !lost && ag.0 < volume.geometry().ag_count {
         let choice = Choice { copy: Some(ag.0), ..Choice::default() };
         let better = Volume::open(volume.devices().clone(), choice).ok()?;
-        return Some(match volume.most_steps() {
+        let better = match volume.most_steps() {
             Some(steps) => better.limited(steps),
             None => better,
-        });
+        };
+        return Some(Judgement { better: Some(better), outvoted: false });
     }
-    volume.through_copy(copies.into_iter().find(|copy| copy.ag == ag).map(|copy| (copy.sb, copy.zoned, copy.ag))?)
+    let better = volume.through_copy((chosen.sb.clone(), chosen.zoned, ag))?;
+    Some(Judgement { better: Some(better), outvoted: false })
+}
+
+/// Copies in AGs behind the end that the primary tells of.
+fn behind<'v>(volume: &'v Volume, primary: &'v Sector) -> impl Iterator<Item = Sector> + 'v {
+    let geometry = volume.geometry();
+    let ag_bytes = u64::from(geometry.ag_blocks).saturating_mul(geometry.block_size());
+    let ags = (geometry.ag_count..u32::MAX).take(usize::try_from(ASKED).unwrap_or(64));
+    ags.map_while(move |ag| {
+        let byte = ByteOffset(u64::from(ag).checked_mul(ag_bytes)?);
+        let bytes = volume.read(Device::Data, byte, volume.context().sector_size, format!("sb {ag}")).ok()?.bytes;
+        let uuid = primary.sb.metadata_uuid();
+        Sector::new(AgNumber(ag), bytes).filter(|copy| copy.is_readable() && copy.sb.metadata_uuid() == uuid)
+    })
+}
+
+/// Does what lies on disk speak for the primary, or against it and for the copy?
+fn evidence(volume: &Volume, primary: &Sector, copy: &Sector) -> Option<bool> {
+    let data = &*volume.devices().data;
+    let of = |sector: &Sector| match Geometry::new(&sector.sb, sector.zoned) {
+        Ok(geometry) => fit(data, &sector.sb, &geometry),
+        Err(_) => Fit::No,
+    };
+    match (of(primary), of(copy)) {
+        (Fit::Yes, Fit::No) => return Some(true),
+        (Fit::No, Fit::Yes) => return Some(false),
+        _ => {}
+    }
+    match (bitmap_fits(volume, &primary.sb), bitmap_fits(volume, &copy.sb)) {
+        (Some(true), Some(false)) => Some(true),
+        (Some(false), Some(true)) => Some(false),
+        _ => None,
+    }
 }
 
 fn copy_at(volume: &Volume, copy: &crate::volume::Copy) -> Option<Sector> {
@@ -326,7 +426,11 @@ pub fn check_copy(ctx: &Ctx<'_>, ag: AgNumber, damaged: &[&'static str]) {
             (stripe.contains(&name) && stripe.contains(&other)) || (name.ends_with("ino") && other == "rootino")
         };
         if !damaged.iter().any(|other| *other == name || twin(other)) {
-            let rule = if fixed { COPY_DIFFERS } else { COPY_OLD };
+            let rule = match fixed {
+                true if ctx.outvoted && SIZES.contains(&name) => COPY_STALE,
+                true => COPY_DIFFERS,
+                false => COPY_OLD,
+            };
             ctx.report(Finding::new(rule, spot.place.field(name), found, right).about(spot.object));
         }
     }
@@ -354,7 +458,7 @@ fn marks(ctx: &Ctx<'_>, spot: &Spot, copy: &Superblock, damaged: &[&'static str]
 }
 
 /// Rules that hold one superblock against the other.
-pub const AGAINST: &[&RuleInfo] = &[PRIMARY_DIFFERS, COPY_DIFFERS];
+pub const AGAINST: &[&RuleInfo] = &[PRIMARY_DIFFERS, COPY_DIFFERS, COPY_STALE];
 
 /// Fields in which two superblocks differ: name, both values, and whether the kernel keeps the copies up to date.
 fn differences(found: &Sector, right: &Sector) -> Vec<(&'static str, String, String, bool)> {

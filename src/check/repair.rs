@@ -14,6 +14,16 @@ pub(super) struct Repair {
     copies: BTreeMap<(u8, &'static str), BTreeSet<u32>>,
 }
 
+const PRIMARY_FROM_COPIES: &str = "write the primary superblock from its copies";
+
+/// What helps where most copies are from before a grow, which xfs_repair would believe.
+const GROW_AGAIN: &str = "not be done by xfs_repair: it would believe the old copies, cut the file system back and drop what lies behind; \
+    mount it and grow it once more (xfs_growfs), which writes all copies";
+
+/// The same, where the primary is lost, too.
+const PRIMARY_BY_HAND: &str = "not be done by xfs_repair: it would believe the copies from before the grow, cut the file system back and drop what \
+    lies behind; write sector 0 from a copy that tells of the whole size, mount it and grow it once more (xfs_growfs)";
+
 /// Steps of a repair that are kept.
 const STEPS: usize = 10_000;
 
@@ -24,6 +34,7 @@ impl Repair {
             return;
         }
         let step = match finding.object {
+            _ if finding.rule.id == copies::COPY_STALE.id => (0, GROW_AGAIN.to_owned()),
             Object::Superblock(AgNumber(0)) => primary(ag_count, finding),
             Object::Superblock(ag) => {
                 let field = field_to_mend(finding);
@@ -41,6 +52,10 @@ impl Repair {
 
     /// All steps, in the order in which they would be taken.
     pub fn plan(mut self) -> Vec<String> {
+        if self.steps.contains(&(0, GROW_AGAIN.to_owned())) && self.steps.remove(&(0, PRIMARY_FROM_COPIES.to_owned())) {
+            self.steps.remove(&(0, GROW_AGAIN.to_owned()));
+            self.steps.insert((0, PRIMARY_BY_HAND.to_owned()));
+        }
         for ((order, field), ags) in self.copies {
             let (one, list) = (ags.len() == 1, ranges(&ags));
             let text = match (field, one) {
@@ -129,7 +144,7 @@ fn primary(ag_count: u32, finding: &Finding) -> (u8, String) {
     match field_to_mend(finding) {
         _ if finding.rule.id == copies::NEEDS_REPAIR.id => (11, "clear the mark once all is sound".to_owned()),
         None if ag_count == 1 => (0, "write a new superblock: there is no copy".to_owned()),
-        None => (0, "write the primary superblock from its copies".to_owned()),
+        None => (0, PRIMARY_FROM_COPIES.to_owned()),
         Some(field) if counters::COUNTED.contains(&finding.rule.id) => {
             (10, format!("count {field} of the superblock anew"))
         }

@@ -115,7 +115,8 @@ pub fn check(volume: &Volume, options: &Options, hooks: Hooks<'_>) -> Report {
     let volume = read_again(volume);
     let (mut journal, mut log) = journal::facts(&volume);
     // A superblock that waits in the log may be behind its copies: grown, then crashed.
-    let better = if log.superblock_waits() { None } else { copies::better_volume(&volume) };
+    let copies::Judgement { better, outvoted } =
+        if log.superblock_waits() { copies::Judgement::default() } else { copies::judge(&volume) };
     if let Some(better) = &better {
         (journal, log) = journal::facts(better);
     }
@@ -123,7 +124,7 @@ pub fn check(volume: &Volume, options: &Options, hooks: Hooks<'_>) -> Report {
     let walk = Walk::new(volume);
     log.unread = log.dirty.is_none() && !survey.is_whole();
     let mut ctx = Ctx::new(&walk, options, log, hooks);
-    ctx.survey = survey;
+    (ctx.survey, ctx.outvoted) = (survey, outvoted);
     journal::check(&ctx, &journal);
     let primary = copies::primary(volume);
     let damaged = copies::check_primary(&ctx, primary.as_ref());

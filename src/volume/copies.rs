@@ -6,7 +6,7 @@
 
 use super::open::{Scan, read_some};
 use crate::format::superblock::{self, Superblock};
-use crate::format::{Structure, agf, bits, checksum};
+use crate::format::{Structure, agf, agi, bits, checksum};
 use crate::geometry::Geometry;
 use crate::source::Source;
 use crate::units::{AgNumber, ByteOffset};
@@ -146,18 +146,82 @@ pub fn find_copies(data: &dyn Source, extent: Scan) -> Search {
     let found = (1..ENDS.min(geometry.ag_count))
         .chain(tail..geometry.ag_count)
         .filter_map(|ag| geometry.ag_start(AgNumber(ag)))
-        .filter_map(|byte| copy_at(data, byte.0))
-        .collect();
+        .filter_map(|byte| copy_at(data, byte.0));
+    // Behind what a copy tells of, more AGs may follow: it may be from before a grow.
+    let ag_bytes = u64::from(geometry.ag_blocks).saturating_mul(geometry.block_size());
+    let behind = (0..u64::from(ENDS))
+        .map_while(|n| copy_at(data, ag_bytes.checked_mul(u64::from(geometry.ag_count).saturating_add(n))?))
+        .take_while(|copy| copy.superblock.metadata_uuid() == first.superblock.metadata_uuid());
+    let found = found.chain(behind).collect();
     Search { found, searched }
 }
 
-/// The copy to use: one of those that most agree with; of equals, the ones that tell of the larger file system
-/// (a copy left behind by growfs tells of the smaller), and one that names the root inode.
-pub fn best(found: &[Copy]) -> Option<&Copy> {
-    let mut votes: BTreeMap<_, (u32, u64)> = BTreeMap::new();
+/// Do the AG headers on disk belong to a file system of the size that a superblock tells of?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fit {
+    /// The last AG has a header of that number and length, and no AG of this file system follows.
+    Yes,
+    /// It has none, or another AG follows.
+    No,
+    /// Not all of this could be read.
+    Unknown,
+}
+
+/// Evidence for the size that a superblock tells of. Growing writes the headers of the new AGs first, then the primary, and
+/// the copies last (`xfs_growfs_data_private`): after an interrupted grow most copies may tell of the size before.
+pub fn fit(data: &dyn Source, sb: &Superblock, geometry: &Geometry) -> Fit {
+    let ag_bytes = u64::from(geometry.ag_blocks).saturating_mul(geometry.block_size());
+    let sector = usize::try_from(geometry.context.sector_size).unwrap_or(512);
+    let crc = geometry.context.has_crc();
+    // Magic, number and, where it matters, length of a header; with checksums also whose it is.
+    let is_header = |ag: u32, length: Option<u32>, which: u64| -> std::io::Result<bool> {
+        let start = u64::from(ag).saturating_mul(ag_bytes);
+        let bytes =
+            read_some(data, start.saturating_add(which.saturating_mul(u64::try_from(sector).unwrap_or(512))), sector)?;
+        let words = |at: usize| bits::be32(&bytes, at);
+        let (magic, uuid, at) = match which {
+            1 => (agf::MAGIC, 64, agf::CRC_OFFSET),
+            _ => (agi::MAGIC, 296, agi::CRC_OFFSET),
+        };
+        let own = || {
+            checksum::verify(&bytes, at) == checksum::CrcState::Correct
+                && bits::array::<16>(&bytes, uuid) == Some(sb.metadata_uuid().0)
+        };
+        Ok(words(0) == Some(magic)
+            && words(8) == Some(ag)
+            && length.is_none_or(|length| words(12) == Some(length))
+            && (!crc || own()))
+    };
+    let Some(last) = geometry.ag_count.checked_sub(1) else { return Fit::No };
+    let length = geometry.ag_length(AgNumber(last));
+    let ends = [is_header(last, length, 1), is_header(last, length, 2)];
+    let follow = match u64::from(geometry.ag_count).saturating_mul(ag_bytes) < data.len() {
+        true => [is_header(geometry.ag_count, None, 1), is_header(geometry.ag_count, None, 2)],
+        false => [Ok(false), Ok(false)],
+    };
+    let yes = |answer: &std::io::Result<bool>| matches!(answer, Ok(true));
+    // Without checksums nothing tells whose a header is: both have to be there.
+    let follows = if crc { follow.iter().any(yes) } else { follow.iter().all(yes) };
+    if follows {
+        Fit::No
+    } else if ends.iter().chain(&follow).any(Result::is_err) {
+        Fit::Unknown
+    } else if ends.iter().any(yes) {
+        Fit::Yes
+    } else {
+        Fit::No
+    }
+}
+
+/// The copy to use: one of those to whose size the AG headers fit; among them, of those that most agree with; of equals, the
+/// ones that tell of the larger file system (a copy left behind by growfs tells of the smaller), and one that names the root
+/// inode.
+pub fn best<'c>(data: &dyn Source, found: &'c [Copy]) -> Option<&'c Copy> {
+    let mut votes: BTreeMap<_, (bool, u32, u64)> = BTreeMap::new();
     for copy in found {
-        let entry = votes.entry(copy.identity()).or_insert((0, copy.superblock.dblocks.0));
-        entry.0 = entry.0.saturating_add(1);
+        let fits = || fit(data, &copy.superblock, &copy.geometry) == Fit::Yes;
+        let entry = votes.entry(copy.identity()).or_insert_with(|| (fits(), 0, copy.superblock.dblocks.0));
+        entry.1 = entry.1.saturating_add(1);
     }
     let (identity, _) = votes.into_iter().max_by_key(|&(_, vote)| vote)?;
     let of_those = || found.iter().filter(|copy| copy.identity() == identity);

@@ -7,7 +7,7 @@ mod copies;
 mod open;
 mod survey;
 
-pub use copies::{Copy, find_copies, names_root};
+pub use copies::{Copy, Fit, find_copies, fit, names_root};
 pub use open::{Choice, Inferred, Lost, OpenError, Origin, Scan};
 pub use survey::{Gap, Stopped, Survey, is_stopped};
 

@@ -193,7 +193,7 @@ impl Volume {
             return Err(Error::request(format!("--sb 0: {reason}")).into());
         }
         let search = copies::find_copies(data, choice.scan);
-        if let Some(copy) = copies::best(&search.found) {
+        if let Some(copy) = copies::best(data, &search.found) {
             let (mut superblock, zoned, geometry) = (copy.superblock.clone(), copy.zoned, copy.geometry.clone());
             complete(&mut superblock, data);
             let origin = Origin::Copy { reason, copy: Box::new(copy.clone()), found: search.found };
@@ -217,7 +217,7 @@ impl Volume {
             Some(geometry) => geometry,
             None => {
                 let search = copies::find_copies(data, choice.scan);
-                let best = copies::best(&search.found).map(|copy| copy.geometry.clone());
+                let best = copies::best(data, &search.found).map(|copy| copy.geometry.clone());
                 best.ok_or_else(|| Error::request(format!("--sb {ag}: no superblock tells where AG {ag} lies")))?
             }
         };

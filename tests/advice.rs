@@ -1,0 +1,115 @@
+//! Which superblock is believed, and what a repair is advised to do: never a step that costs data which another keeps.
+//! What is right was tried with kernels and with xfs_repair 7.2 on copies.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+mod common;
+
+use common::overlay::Overlay;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use xfsinspect::check::context::Hooks;
+use xfsinspect::check::{Options, Report, Verdict, check};
+use xfsinspect::format::checksum;
+use xfsinspect::source::Source;
+use xfsinspect::units::ByteOffset;
+use xfsinspect::volume::{Choice, Devices, Volume};
+
+const GROWN: &str = "c27-growfs-secondaries-stale";
+/// Bytes of an AG of that image: 25600 blocks of 4 KiB.
+const AG: u64 = 25600 * 4096;
+
+fn volume(name: &str, patches: impl IntoIterator<Item = (u64, Vec<u8>)>) -> Volume {
+    let devices = common::devices(name);
+    let data = Overlay::new(devices.data, patches);
+    Volume::open(Devices { data, ..devices }, Choice::default()).unwrap()
+}
+
+fn judged(volume: &Volume) -> Report {
+    check(volume, &Options::default(), Hooks { progress: &|_| {}, cancel: &Arc::new(AtomicBool::new(false)) })
+}
+
+fn rules(report: &Report) -> Vec<(&'static str, u64)> {
+    report.summary.by_rule.iter().map(|(id, count)| (*id, *count)).collect()
+}
+
+fn bytes(name: &str, at: u64, length: usize) -> Vec<u8> {
+    let mut bytes = vec![0; length];
+    common::devices(name).data.read_at(ByteOffset(at), &mut bytes).unwrap();
+    bytes
+}
+
+/// Six AGs; the copies in AG 1, 2 and 3 are from when there were four. Linux 6.1 and 7.2 mount it and show all files;
+/// xfs_repair 6.1 and 7.2 write four AGs to the primary and junk the entries d5 and d6.
+#[test]
+fn an_interrupted_grow() {
+    let report = judged(&volume(GROWN, []));
+    assert_eq!(rules(&report), [("sb-copies-before-grow", 2)]);
+    assert_eq!((report.summary.verdict, report.summary.ags, report.summary.inodes), (Verdict::Damaged, 6, 384));
+    let [step] = report.summary.repair.as_slice() else { panic!("{:?}", report.summary.repair) };
+    assert!(step.starts_with("not be done by xfs_repair") && step.contains("xfs_growfs"), "{step}");
+}
+
+/// The same, and sector 0 wiped: xfs_repair would take the three copies for right.
+#[test]
+fn an_interrupted_grow_and_no_primary() {
+    let volume = volume(GROWN, [(0, vec![0; 512])]);
+    assert_eq!((volume.superblock().agcount.0, volume.superblock().dblocks.0), (6, 133_120));
+    let report = judged(&volume);
+    assert_eq!(rules(&report), [("sb-copies-before-grow", 2), ("sb-unusable", 1)]);
+    let [step] = report.summary.repair.as_slice() else { panic!("{:?}", report.summary.repair) };
+    assert!(step.contains("write sector 0 from a copy that tells of the whole size"), "{step}");
+}
+
+/// The primary from before the grow, as most copies; the headers of AG 4 and 5 and their copies tell the rest.
+#[test]
+fn a_primary_from_before_the_grow() {
+    let report = judged(&volume(GROWN, [(0, bytes(GROWN, AG, 512))]));
+    assert_eq!(report.summary.ags, 6, "{:?}", rules(&report));
+    assert!(report.summary.by_rule.contains_key("sb-primary-differs"), "{:?}", rules(&report));
+    assert!(!report.summary.by_rule.contains_key("dir-entry-without-inode"), "{:?}", rules(&report));
+    assert!(!report.summary.repair.iter().any(|step| step.contains("clear inode")), "{:?}", report.summary.repair);
+}
+
+/// A primary that tells of two AGs which are not there: here the copies are right, and a repair that believes them.
+#[test]
+fn a_size_without_headers_is_not_believed() {
+    let gone = (4..6).map(|ag| (ag * AG, vec![0; 4 * 512]));
+    let report = judged(&volume(GROWN, gone));
+    assert_eq!(report.summary.ags, 4, "{:?}", rules(&report));
+    assert!(report.summary.by_rule.contains_key("sb-primary-differs"), "{:?}", rules(&report));
+}
+
+/// One copy from before the grow, outvoted by the others: xfs_repair writes it from the primary, and loses nothing.
+#[test]
+fn a_single_old_copy() {
+    let new = bytes(GROWN, 4 * AG, 512);
+    let report = judged(&volume(GROWN, [(AG, new.clone()), (2 * AG, new)]));
+    assert_eq!(rules(&report), [("sb-copy-differs", 2)]);
+    assert_eq!(report.summary.repair, ["write superblock copy 3 from the primary"]);
+}
+
+/// The last AG grew within itself: only its headers tell.
+#[test]
+fn the_length_of_the_last_ag_decides() {
+    let name = "v5-default";
+    let old = volume(name, []);
+    let (count, blocks) = (u64::from(old.geometry().ag_count), old.superblock().dblocks.0);
+    let ag = u64::from(old.geometry().ag_blocks) * 4096;
+    let shorter = |at: u64| {
+        let mut sector = bytes(name, at, 512);
+        sector[8..16].copy_from_slice(&(blocks - 100).to_be_bytes());
+        sector[224..228].fill(0);
+        let sum = checksum::compute(&sector, 224).unwrap().to_le_bytes();
+        sector[224..228].copy_from_slice(&sum);
+        (at, sector)
+    };
+    // All copies tell of less than the AGF and AGI of the last AG: the primary is right.
+    let patches: BTreeMap<u64, Vec<u8>> = (1..count).map(|n| shorter(n * ag)).collect();
+    let report = judged(&volume(name, patches.clone()));
+    assert_eq!(rules(&report), [("sb-copies-before-grow", 1)]);
+    // The primary alone: the copies are.
+    let report = judged(&volume(name, [shorter(0)]));
+    assert!(report.summary.by_rule.contains_key("sb-primary-differs"), "{:?}", rules(&report));
+    assert!(!report.summary.by_rule.contains_key("sb-copies-before-grow"), "{:?}", rules(&report));
+}
