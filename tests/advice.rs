@@ -113,3 +113,19 @@ fn the_length_of_the_last_ag_decides() {
     assert!(report.summary.by_rule.contains_key("sb-primary-differs"), "{:?}", rules(&report));
     assert!(!report.summary.by_rule.contains_key("sb-copies-before-grow"), "{:?}", rules(&report));
 }
+
+/// The log was moved to a device of its own in the primary alone, and is dirty there. Linux 6.18 recovers it with logdev=;
+/// xfs_repair 6.1 and 7.2 make the old log the log again, and what waited in the new one is gone.
+#[test]
+fn a_log_that_was_moved() {
+    let name = "d09-log-moved-to-external";
+    let report = judged(&volume(name, []));
+    assert_eq!(rules(&report), [("log-not-replayed", 1), ("sb-copies-before-log-moved", 1)]);
+    let [step] = report.summary.repair.as_slice() else { panic!("{:?}", report.summary.repair) };
+    assert!(step.starts_with("not be done by xfs_repair"), "{step}");
+    // Without the device it cannot be told, and nothing is advised that would lose what may wait there.
+    let data = Overlay::new(common::devices(name).data, []);
+    let report = judged(&Volume::open(Devices::data_only(data), Choice::default()).unwrap());
+    let [step] = report.summary.repair.as_slice() else { panic!("{:?}", report.summary.repair) };
+    assert!(step.starts_with("wait: was the log moved"), "{step}");
+}

@@ -188,8 +188,8 @@ pub struct Ctx<'a> {
     pub rt_shared: RtShared,
     /// The first inode with attributes of which the superblock does not know.
     pub unannounced: Mutex<Option<Ino>>,
-    /// Do most superblock copies tell of the size before a grow ([`super::copies::judge`])?
-    pub outvoted: bool,
+    /// Why the primary superblock is believed though most copies tell something else.
+    pub outvoted: Option<super::copies::Outvoted>,
     /// What could not be read.
     pub survey: Survey,
     hooks: Hooks<'a>,
@@ -219,7 +219,7 @@ impl<'a> Ctx<'a> {
     pub fn new(walk: &'a Walk<'a>, options: &'a Options, log: LogFacts, hooks: Hooks<'a>) -> Self {
         Self {
             survey: Survey::default(),
-            outvoted: false,
+            outvoted: None,
             frozen: Mutex::default(),
             steps: Mutex::default(),
             walk,

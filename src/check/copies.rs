@@ -12,8 +12,9 @@ use crate::format::dinode_view::Dinode;
 use crate::format::superblock::{self as format, Superblock};
 use crate::format::{Structure, superblock::zoned_part};
 use crate::geometry::Geometry;
-use crate::units::{AgNumber, ByteOffset, Device};
+use crate::units::{AgNumber, ByteOffset, Device, Lsn};
 use crate::volume::{AgHeader, Choice, Fit, Origin, Volume, fit, names_root};
+use crate::walk::log::{self, State, Unknown};
 use std::collections::BTreeMap;
 
 raised! { RULES, structure "sb";
@@ -35,6 +36,12 @@ raised! { RULES, structure "sb";
     /// system and grow it once more (xfs_growfs), which writes all copies.
     COPY_STALE: "sb-copies-before-grow" xcorrupt "field", "copies are from before the file system was grown",
         source "xfs_fsops.c:xfs_growfs_data; xfs_sb.c:xfs_update_secondary_sbs; repair/sb.c:verify_set_primary_sb", since "none";
+    /// The log was moved to another place or device, in the primary alone. The log that the primary tells of is one of this file
+    /// system and goes with its metadata, and kernels believe it. But xfs_repair believes the copies: it would make the old log the
+    /// log again, and what waits in the new one would be lost. Mount and unmount the file system first (logdev= for a log on a
+    /// device of its own), then write the place of the log into all superblocks.
+    LOG_MOVED: "sb-copies-before-log-moved" xcorrupt "logstart", "copies are from before the log was moved",
+        source "xfs_log.c:xfs_log_mount; repair/sb.c:verify_set_primary_sb", since "none";
     /// A copy differs in a field that the kernel changes only in the primary (stripe, label, marks of recovery and repair
     /// …). Harmless.
     COPY_OLD: "sb-copy-old" preen "field", "copy is older than the primary",
@@ -189,9 +196,27 @@ const ASKED: u32 = 64;
 pub struct Judgement {
     /// The volume to go on with, where it is not the one given: opened through the copy to believe.
     pub better: Option<Volume>,
-    /// The primary is believed for the evidence, though most copies tell of another size: they are from before a grow that was
-    /// interrupted (or a shrink). A repair that counts copies would believe them.
-    pub outvoted: bool,
+    /// Why the primary is believed though most copies tell something else.
+    pub outvoted: Option<Outvoted>,
+}
+
+/// The primary is right, and a repair that counts copies would believe them instead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outvoted {
+    /// The copies are from before a grow (or a shrink) that was interrupted.
+    Grown,
+    /// The copies are from before the log was moved.
+    LogMoved,
+}
+
+impl Outvoted {
+    /// The fields in which the copies are old, and the rule that says so.
+    const fn of(self) -> (&'static [&'static str], &'static RuleInfo) {
+        match self {
+            Self::Grown => (SIZES, COPY_STALE),
+            Self::LogMoved => (LOG, LOG_MOVED),
+        }
+    }
 }
 
 /// The volume to go on with, where it is not the one given ([`judge`]).
@@ -202,6 +227,21 @@ pub fn better_volume(volume: &Volume) -> Option<Volume> {
 /// Fields that growing and shrinking change: in the primary first, in the copies at the end.
 const SIZES: &[&str] =
     &["dblocks", "agcount", "rblocks", "rextents", "rbmblocks", "rextslog", "rgcount", "rgextents", "rgblklog"];
+
+/// Fields that tell where the log lies.
+const LOG: &[&str] = &["logstart", "logblocks", "logsectlog", "logsectsize", "logsunit"];
+
+/// Is there a log where this superblock says, of this file system, and not behind it? `None` where it cannot be told.
+fn log_fits(volume: &Volume) -> Option<bool> {
+    let log = log::probe(volume);
+    match log.state {
+        State::Unknown(Unknown::NotGiven { .. } | Unknown::Unreadable(_)) => None,
+        State::Unknown(_) | State::Zeroed { .. } => Some(false),
+        State::Clean { .. } | State::Dirty(_) => {
+            Some(log.foreign.is_none() && log.allows(Lsn(volume.superblock().lsn)) != Some(false))
+        }
+    }
+}
 
 /// Evidence for the size of the realtime section: the bitmap file is as long as its superblock says. `None` where it tells
 /// nothing.
@@ -224,7 +264,9 @@ fn bitmap_fits(volume: &Volume, sb: &Superblock) -> Option<bool> {
 pub fn judge(volume: &Volume) -> Judgement {
     match volume.origin() {
         Origin::Primary => primary(volume).and_then(|primary| judge_by(volume, &primary)).unwrap_or_default(),
-        Origin::Copy { copy, found, .. } => Judgement { better: None, outvoted: is_outvoted(volume, copy, found) },
+        Origin::Copy { copy, found, .. } => {
+            Judgement { better: None, outvoted: is_outvoted(volume, copy, found).then_some(Outvoted::Grown) }
+        }
         Origin::Chosen { .. } | Origin::Inferred { .. } => Judgement::default(),
     }
 }
@@ -272,11 +314,19 @@ fn judge_by(volume: &Volume, primary: &Sector) -> Option<Judgement> {
     let (best, count) = votes.into_iter().filter(|(of, _)| *of != own).max_by_key(|(_, count)| *count)?;
     let of_those = || copies.iter().filter(|copy| identity(copy) == best);
     let chosen = of_those().find(|copy| names_root(&copy.sb)).or_else(|| of_those().next())?;
-    let resized = differences(primary, chosen).iter().all(|(name, _, _, fixed)| !fixed || SIZES.contains(name));
+    let differing = differences(primary, chosen);
+    let only = |fields: &[&str]| differing.iter().all(|(name, _, _, fixed)| !fixed || fields.contains(name));
+    if only(LOG) && !broken && !lost && log_fits(volume) == Some(true) {
+        return Some(Judgement { better: None, outvoted: (count >= agree.max(1)).then_some(Outvoted::LogMoved) });
+    }
+    let resized = only(SIZES);
     let evidence = evidence(volume, primary, chosen);
     let outvotes = count >= 2 || broken || lost;
     if evidence == Some(true) && (resized || !broken) {
-        return Some(Judgement { better: None, outvoted: resized && !lost && count >= agree.max(1) });
+        return Some(Judgement {
+            better: None,
+            outvoted: (resized && !lost && count >= agree.max(1)).then_some(Outvoted::Grown),
+        });
     }
     if !(evidence == Some(false) || (outvotes && count > agree)) {
         return None;
@@ -289,10 +339,10 @@ fn judge_by(volume: &Volume, primary: &Sector) -> Option<Judgement> {
             Some(steps) => better.limited(steps),
             None => better,
         };
-        return Some(Judgement { better: Some(better), outvoted: false });
+        return Some(Judgement { better: Some(better), outvoted: None });
     }
     let better = volume.through_copy((chosen.sb.clone(), chosen.zoned, ag))?;
-    Some(Judgement { better: Some(better), outvoted: false })
+    Some(Judgement { better: Some(better), outvoted: None })
 }
 
 /// Copies in AGs behind the end that the primary tells of.
@@ -426,10 +476,10 @@ pub fn check_copy(ctx: &Ctx<'_>, ag: AgNumber, damaged: &[&'static str]) {
             (stripe.contains(&name) && stripe.contains(&other)) || (name.ends_with("ino") && other == "rootino")
         };
         if !damaged.iter().any(|other| *other == name || twin(other)) {
-            let rule = match fixed {
-                true if ctx.outvoted && SIZES.contains(&name) => COPY_STALE,
-                true => COPY_DIFFERS,
-                false => COPY_OLD,
+            let rule = match (fixed, ctx.outvoted.map(Outvoted::of)) {
+                (true, Some((old, rule))) if old.contains(&name) => rule,
+                (true, _) => COPY_DIFFERS,
+                (false, _) => COPY_OLD,
             };
             ctx.report(Finding::new(rule, spot.place.field(name), found, right).about(spot.object));
         }
@@ -458,7 +508,7 @@ fn marks(ctx: &Ctx<'_>, spot: &Spot, copy: &Superblock, damaged: &[&'static str]
 }
 
 /// Rules that hold one superblock against the other.
-pub const AGAINST: &[&RuleInfo] = &[PRIMARY_DIFFERS, COPY_DIFFERS, COPY_STALE];
+pub const AGAINST: &[&RuleInfo] = &[PRIMARY_DIFFERS, COPY_DIFFERS, COPY_STALE, LOG_MOVED];
 
 /// Fields in which two superblocks differ: name, both values, and whether the kernel keeps the copies up to date.
 fn differences(found: &Sector, right: &Sector) -> Vec<(&'static str, String, String, bool)> {

@@ -24,6 +24,14 @@ const GROW_AGAIN: &str = "not be done by xfs_repair: it would believe the old co
 const PRIMARY_BY_HAND: &str = "not be done by xfs_repair: it would believe the copies from before the grow, cut the file system back and drop what \
     lies behind; write sector 0 from a copy that tells of the whole size, mount it and grow it once more (xfs_growfs)";
 
+/// What helps where the copies are from before the log was moved.
+const LOG_FIRST: &str = "not be done by xfs_repair: it would make the old log the log again, and what waits in the new one would be lost; \
+    mount and unmount it first, then write the place of the log into all superblocks";
+
+/// The primary says that the log lies on a device of its own, which was not given; the copies say that it is internal.
+const LOG_UNCLEAR: &str = "wait: was the log moved to a device of its own? If so, give it (--logdev), mount with it and unmount first; if \
+    not, write the primary superblock from its copies";
+
 /// Steps of a repair that are kept.
 const STEPS: usize = 10_000;
 
@@ -35,6 +43,7 @@ impl Repair {
         }
         let step = match finding.object {
             _ if finding.rule.id == copies::COPY_STALE.id => (0, GROW_AGAIN.to_owned()),
+            _ if finding.rule.id == copies::LOG_MOVED.id => (0, LOG_FIRST.to_owned()),
             Object::Superblock(AgNumber(0)) => primary(ag_count, finding),
             Object::Superblock(ag) => {
                 let field = field_to_mend(finding);
@@ -143,6 +152,12 @@ fn field_to_mend(finding: &Finding) -> Option<&'static str> {
 fn primary(ag_count: u32, finding: &Finding) -> (u8, String) {
     match field_to_mend(finding) {
         _ if finding.rule.id == copies::NEEDS_REPAIR.id => (11, "clear the mark once all is sound".to_owned()),
+        None if finding.rule.id == copies::PRIMARY_DIFFERS.id
+            && finding.place.field == Some("logstart")
+            && finding.found == "0" =>
+        {
+            (0, LOG_UNCLEAR.to_owned())
+        }
         None if ag_count == 1 => (0, "write a new superblock: there is no copy".to_owned()),
         None => (0, PRIMARY_FROM_COPIES.to_owned()),
         Some(field) if counters::COUNTED.contains(&finding.rule.id) => {
