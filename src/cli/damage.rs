@@ -26,6 +26,11 @@ impl Damage {
         }
     }
 
+    /// None so far?
+    pub fn is_empty(&self) -> bool {
+        self.first.is_empty()
+    }
+
     /// Takes the errors of another walk in.
     pub fn merge(&mut self, other: Self) {
         other.first.into_iter().for_each(|error| self.add(error));

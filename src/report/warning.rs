@@ -119,6 +119,13 @@ pub const WARNINGS: &[Warning] = &[
         "Unmount it, or drop the caches, if what is shown looks old.",
     ),
     plain(
+        "quota-records-lost",
+        "records of a quota file are lost",
+        "Blocks of the file hold no records, fail their checksums or cannot be read. The limits of these owners are not known; \
+         kernels refuse to change anything of theirs (EUCLEAN) until the records are written again.",
+        "xfs_repair writes empty records and keeps the file; limits of these ids must be set again.",
+    ),
+    plain(
         "quota-usage-mismatch",
         "usage on disk is not what the inodes add up to",
         "The usage in the quota records differs from a recount of blocks and inodes.",

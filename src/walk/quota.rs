@@ -117,61 +117,118 @@ const SIZE: u64 = 136;
 /// Most bytes of records that are read at once.
 const PIECE: u64 = 1 << 20;
 
-/// The records of a quota file, in the order of the file. Records without magic are left out; a wrong checksum or an
-/// id that belongs elsewhere is reported, and the record given all the same.
-pub fn records(walk: &Walk<'_>, file: &InodeBlock, report: &mut dyn FnMut(Error), mut each: impl FnMut(DiskDquot)) {
+/// What stands in a place of a quota file.
+#[derive(Clone, Debug)]
+pub enum Record {
+    /// A record.
+    Good(DiskDquot),
+    /// The records of these ids are lost: they cannot be read, or what stands there is none, or fails its checksum. What they
+    /// said is not known.
+    Lost {
+        /// First id.
+        first: u64,
+        /// Last id.
+        last: u64,
+    },
+}
+
+/// The records of a quota file, in the order of the file. What is wrong goes to `report`, records side by side that hold no
+/// record at all once. Blocks that the file does not have hold nobody's records.
+pub fn records(walk: &Walk<'_>, file: &InodeBlock, report: &mut dyn FnMut(Error), mut each: impl FnMut(Record)) {
     let size = walk.geometry().block_size();
-    let per_block = size.checked_div(SIZE).unwrap_or(0);
+    let per_block = size.checked_div(SIZE).unwrap_or(0).max(1);
     let mut buffer = Vec::new();
     for extent in extents(walk, file.inode(), Fork::Data) {
         let extent = match extent {
             Ok(extent) => extent,
             Err(error) => {
+                // Whose records are missing is not known.
+                each(Record::Lost { first: 0, last: u64::MAX });
                 report(error);
                 continue;
             }
         };
+        let first = extent.startoff.0.saturating_mul(per_block);
+        let ids = u64::from(extent.blockcount).saturating_mul(per_block);
+        let lost = |first: u64, count: u64| Record::Lost { first, last: first.saturating_add(count).saturating_sub(1) };
         let Some(place) = locate(walk.geometry(), false, extent.startblock, extent.blockcount) else {
+            each(lost(first, ids));
             report(super::extents::nowhere(walk, file.inode(), Fork::Data, &extent));
             continue;
         };
         let mut done = 0u64;
+        let mut piece = PIECE.max(size);
         while done < place.length {
             if let Err(error) = walk.step(1) {
+                let seen = done.checked_div(size).unwrap_or(0).saturating_mul(per_block);
+                each(lost(first.saturating_add(seen), u64::MAX));
                 return report(error);
             }
-            let length = PIECE.max(size).min(place.length.saturating_sub(done));
+            let length = piece.min(place.length.saturating_sub(done));
             buffer.resize(usize::try_from(length).unwrap_or(0), 0);
-            let mut byte = ByteOffset(place.byte.0.saturating_add(done));
-            let blocks_before = extent.startoff.0.saturating_add(done.checked_div(size).unwrap_or(0));
-            let mut first_id = blocks_before.saturating_mul(per_block);
-            done = done.saturating_add(length);
-            if let Err(error) =
-                walk.volume().read_into(place.device, byte, &mut buffer, || format!("inode {} (quota)", file.ino()))
-            {
+            let byte = ByteOffset(place.byte.0.saturating_add(done));
+            let name = || format!("inode {} (quota)", file.ino());
+            if let Err(error) = walk.volume().read_into(place.device, byte, &mut buffer, name) {
+                if length > size {
+                    piece = size;
+                    continue;
+                }
+                let seen = done.checked_div(size).unwrap_or(0).saturating_mul(per_block);
+                each(lost(first.saturating_add(seen), per_block));
                 report(error);
+            } else {
+                let start = extent.startoff.0.saturating_add(done.checked_div(size).unwrap_or(0));
+                let at = Place::new(place.device, byte, SIZE, "");
+                blocks(walk, file, (&buffer, at, start.saturating_mul(per_block)), report, &mut each);
+            }
+            done = done.saturating_add(length);
+        }
+    }
+}
+
+/// The records of blocks that were read; the id of the first.
+fn blocks(
+    walk: &Walk<'_>,
+    file: &InodeBlock,
+    (bytes, start, first): (&[u8], Place, u64),
+    report: &mut dyn FnMut(Error),
+    each: &mut dyn FnMut(Record),
+) {
+    let size = walk.geometry().block_size();
+    let per_block = size.checked_div(SIZE).unwrap_or(0);
+    // A run of places without a record: where it begins, and its ids.
+    let mut none: Option<(Place, u64, u64)> = None;
+    let end_run = |run: Option<(Place, u64, u64)>, report: &mut dyn FnMut(Error)| {
+        if let Some((place, first, last)) = run {
+            let found = format!("no record of ids {first} to {last}");
+            report(corrupt(place.field("magic"), "quota records are lost", found, "records"));
+        }
+    };
+    for (n, block) in (0u64..).zip(bytes.chunks(usize::try_from(size).unwrap_or(usize::MAX))) {
+        let first = first.saturating_add(n.saturating_mul(per_block));
+        for (i, (bytes, record)) in (0u64..).zip(dquot::records(block)) {
+            let id = first.saturating_add(i);
+            let at = start.byte.0.saturating_add(n.saturating_mul(size)).saturating_add(i.saturating_mul(SIZE));
+            let place = || Place::new(start.device, ByteOffset(at), SIZE, format!("inode {} › dquot {id}", file.ino()));
+            if record.magic != dquot::MAGIC {
+                match &mut none {
+                    Some((_, _, last)) => *last = id,
+                    none => *none = Some((place(), id, id)),
+                }
+                each(Record::Lost { first: id, last: id });
                 continue;
             }
-            for block in buffer.chunks(usize::try_from(size).unwrap_or(usize::MAX)) {
-                let mut at = byte.0;
-                for (id, (bytes, record)) in (first_id..).zip(dquot::records(block)) {
-                    if record.magic == dquot::MAGIC {
-                        let place = || {
-                            let name = format!("inode {} › dquot {id}", file.ino());
-                            Place::new(place.device, ByteOffset(at), SIZE, name)
-                        };
-                        if let Some(error) = fault(walk, bytes, (id, &record), place) {
-                            report(error);
-                        }
-                        each(record);
-                    }
-                    at = at.saturating_add(SIZE);
+            end_run(none.take(), report);
+            match fault(walk, bytes, (id, &record), place) {
+                Some(error) => {
+                    report(error);
+                    each(Record::Lost { first: id, last: id });
                 }
-                first_id = first_id.saturating_add(per_block);
-                byte = ByteOffset(byte.0.saturating_add(size));
+                None => each(Record::Good(record)),
             }
         }
     }
+    end_run(none, report);
 }
 
 /// What is wrong with a record: its id, or its checksum.
