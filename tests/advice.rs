@@ -129,3 +129,31 @@ fn a_log_that_was_moved() {
     let [step] = report.summary.repair.as_slice() else { panic!("{:?}", report.summary.repair) };
     assert!(step.starts_with("wait: was the log moved"), "{step}");
 }
+
+/// A block of quota records is zeros. xfs_repair 7.2 writes 30 records, and keeps the file; the limits are gone.
+#[test]
+fn lost_quota_records() {
+    let name = "d42-quota-block-of-zeros";
+    let report = judged(&volume(name, []));
+    let right = "write empty quota records in place of the damaged ones of inode 131 (their limits must be set again)";
+    assert_eq!(report.summary.repair, [right]);
+    let program = |args: &[&str]| {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_xfsinspect")).args(args).output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    let image = common::image(name).display().to_string();
+    let (code, stdout, stderr) = program(&["quota", "--kind", "user", &image]);
+    assert_eq!(code, Some(1), "{stderr}");
+    let row: Vec<&str> = stdout.lines().find(|line| line.starts_with("5000")).unwrap().split_whitespace().collect();
+    assert_eq!(row, ["5000", "?", "512", "?", "?", "?", "1", "?", "?"]);
+    assert!(stderr.contains("records of ids 4980 to 5009 are lost"), "{stderr}");
+    assert!(!stderr.contains("usage-mismatch"), "{stderr}");
+    let (_, json, _) = program(&["quota", "--kind", "user", "--id", "5000", "--json", &image]);
+    let line: serde_json::Value =
+        serde_json::from_str(json.lines().find(|line| line.contains("\"id\":5000")).unwrap()).unwrap();
+    assert_eq!(
+        (&line["lost"], &line["blocks"]["hard"], &line["agrees"]),
+        (&true.into(), &serde_json::Value::Null, &serde_json::Value::Null)
+    );
+}

@@ -316,7 +316,9 @@ fn judge_by(volume: &Volume, primary: &Sector) -> Option<Judgement> {
     let chosen = of_those().find(|copy| names_root(&copy.sb)).or_else(|| of_those().next())?;
     let differing = differences(primary, chosen);
     let only = |fields: &[&str]| differing.iter().all(|(name, _, _, fixed)| !fixed || fields.contains(name));
-    if only(LOG) && !broken && !lost && log_fits(volume) == Some(true) {
+    // Within a device nothing moves a log; a log that is taken a block too early still looks like one.
+    let moved = (primary.sb.logstart.0 == 0) != (chosen.sb.logstart.0 == 0);
+    if moved && only(LOG) && !broken && !lost && log_fits(volume) == Some(true) {
         return Some(Judgement { better: None, outvoted: (count >= agree.max(1)).then_some(Outvoted::LogMoved) });
     }
     let resized = only(SIZES);

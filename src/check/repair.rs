@@ -1,9 +1,9 @@
 //! What a repair would have to do, in plain words.
 
-use super::finding::{Finding, Object};
+use super::finding::{Class, Finding, Object};
 use super::{agi, copies, counters, inobt, journal, links, rt, tree};
 use crate::format::Type;
-use crate::units::AgNumber;
+use crate::units::{AgNumber, Ino};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a repair would have to do, in plain words, each once: made of all findings, told or not.
@@ -117,7 +117,7 @@ fn of(finding: &Finding) -> (u8, String) {
         Object::Ag(ag, Type::Rmapbt) => (4, format!("rebuild the reverse mapping btree of AG {ag}")),
         Object::Ag(ag, Type::Refcntbt) => (5, format!("rebuild the refcount btree of AG {ag}")),
         Object::Ag(ag, _) => (6, format!("rebuild the headers of AG {ag}")),
-        Object::Inode(ino) => (7, format!("mend or clear inode {ino}")),
+        Object::Inode(ino) => of_inode(finding, ino),
         _ if finding.rule.id == rt::rules::DEVICE_SHORT.id => {
             (0, "wait: give the whole realtime device first".to_owned())
         }
@@ -139,6 +139,46 @@ fn of(finding: &Finding) -> (u8, String) {
         }
         Object::FileSystem | Object::Superblock(_) => (10, "count the superblock's counters anew".to_owned()),
     }
+}
+
+/// Rules about fields of an inode that xfs_repair corrects in place: in none of its cases did the file go.
+const CORRECTED: &[&str] = &[
+    "inode-bad-cowextsize",
+    "inode-bad-extsize",
+    "inode-bad-nblocks",
+    "inode-bad-next-unlinked",
+    "inode-bad-onlink",
+    "inode-bad-padding",
+    "inode-bad-projid",
+    "inode-flag-without-shared",
+    "inode-inherited-cowextsize-misfit",
+    "inode-nblocks-mismatch",
+    "inode-unlinked-unlisted",
+    "inode-version-1",
+];
+
+/// What a repair would have to do about an inode, and what may be lost by it: as xfs_repair does, by what is damaged.
+fn of_inode(finding: &Finding, ino: Ino) -> (u8, String) {
+    let text = match finding.rule.structure {
+        "dquot" if finding.rule.class == Class::Corrupt => {
+            format!(
+                "write empty quota records in place of the damaged ones of inode {ino} (their limits must be set again)"
+            )
+        }
+        "dquot" => "have usage of quotas counted anew (the next mount with quotas does)".to_owned(),
+        "attr" | "attr.leaf" => format!("mend the attributes of inode {ino}, or drop them (the file stays)"),
+        "dir" | "dir.data" | "dir.free" | "dir.index" => {
+            format!("rebuild directory inode {ino} (what loses its name goes to lost+found)")
+        }
+        "da" => format!("rebuild the directory, or mend or drop the attributes, of inode {ino}"),
+        "symlink" => format!("mend or clear symbolic link inode {ino}"),
+        _ if ["inode-bad-aformat", "inode-bad-anextents", "inode-anextents-mismatch"].contains(&finding.rule.id) => {
+            format!("mend the attributes of inode {ino}, or drop them (the file stays)")
+        }
+        _ if CORRECTED.contains(&finding.rule.id) => format!("correct fields of inode {ino} (the file stays)"),
+        _ => format!("mend or clear inode {ino}"),
+    };
+    (7, text)
 }
 
 /// The field of a superblock that is to be mended; `None` where all of it is to be written.
