@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use xfsinspect::check::context::Hooks;
 use xfsinspect::check::{CATALOGUE, Options, Report, Verdict, check};
 use xfsinspect::source::Source;
-use xfsinspect::units::ByteOffset;
+use xfsinspect::units::{ByteOffset, Device};
 use xfsinspect::volume::{Choice, Devices, Volume};
 
 /// How reads fail. Reads of all devices are counted together, from 0 on.
@@ -238,8 +238,13 @@ fn parts(devices: &Devices, whole: &Report, most: usize, sweep: &mut Sweep) {
         ("neither", Devices { rt: None, log: None, ..devices.clone() }),
     ] {
         let volume = Volume::open(devices, Choice::default()).unwrap();
-        let external = volume.geometry().log_start.is_none() && volume.devices().log.is_none();
-        sweep.judge("device", what, Some(&go(&volume, &once(1))), whole, external);
+        let (geometry, given) = (volume.geometry(), volume.devices());
+        let external = geometry.log_start.is_none() && given.log.is_none();
+        // The realtime superblock.
+        let groups = geometry.realtime.as_ref().is_some_and(|rt| rt.groups.is_some() && rt.device == Device::Rt);
+        let zoned = volume.context().features.has_zoned();
+        let named = external || groups && !zoned && given.rt.is_none();
+        sweep.judge("device", what, Some(&go(&volume, &once(1))), whole, named);
     }
 }
 

@@ -80,7 +80,7 @@ pub fn check(ctx: &Ctx<'_>, group: &mut Group, agf: &Agf, owners: &mut Local<'_>
     let sum = by_block.iter().fold(0, |sum: u64, extent| sum.saturating_add(u64::from(extent.blockcount.0)));
     group.free_blocks = Known::when(bno.is_witness(), sum);
     let longest = by_size.last().map_or(0, |extent: &FreeExtent| extent.blockcount.get());
-    group.longest = Known::when(cnt.is_witness(), u64::from(longest));
+    group.longest = Known::when(cnt.is_witness(), longest);
     by_block.sort_unstable();
     by_size.sort_unstable();
     (group.bnobt, group.cntbt) = (bno, cnt);

@@ -8,7 +8,7 @@ use super::pinpoint::pinpoint;
 use super::{agi, attr, copies, counters, dir, dquot, fold, forks, group, inobt, journal, links, rt, space, tree};
 use crate::error::{Error, Place};
 use crate::format::Type;
-use crate::units::{AgNumber, ByteOffset, Ino};
+use crate::units::{AgNumber, ByteOffset, Device, Ino, RgNumber};
 use crate::volume::{Choice, Gap, Lost, Origin, Volume};
 use crate::walk::inodes::{Chunks, read_many};
 use crate::walk::{Walk, parallel, paths};
@@ -299,6 +299,13 @@ fn realtime(ctx: &Ctx<'_>) {
         return ctx.end(step::REALTIME);
     }
     ctx.begin(step::REALTIME, 0);
+    let size = ctx.context().block_size;
+    // What the device alone tells, and it was not given.
+    if rt::has_superblock_of_its_own(ctx.walk)
+        && let Err(error @ Error::Request(_)) = ctx.volume().read(Device::Rt, ByteOffset(0), size, "rtsb")
+    {
+        ctx.unreadable(&error, Object::Realtime(RgNumber(0)));
+    }
     rt::check(ctx.walk, rt::Depth::Everything, &mut rt::Unobserved, &mut sink);
     ctx.end(step::REALTIME);
 }
@@ -421,7 +428,7 @@ fn unread(ctx: &Ctx<'_>) {
     let paths = if ctx.is_cancelled() { Paths::new() } else { paths_of(ctx, inos) };
     let gaps = ctx.survey.gaps();
     let mut of_gap: HashMap<usize, Vec<(Place, Object)>> = HashMap::new();
-    let mut lost: BTreeMap<crate::units::Device, (u64, Place, String, Object)> = BTreeMap::new();
+    let mut lost: BTreeMap<Device, (u64, Place, String, Object)> = BTreeMap::new();
     let given_up = ctx.survey.given_up();
     for (place, why, object) in structures {
         let end = place.byte.0.saturating_add(place.length);

@@ -10,7 +10,7 @@ use crate::format::superblock as format_sb;
 use crate::report::text::{escaped, size};
 use crate::source::{self, Cached, FileKind, FileSource, Source, Window, container, mounts};
 use crate::units::{AgNumber, ByteOffset, Device};
-use crate::volume::{AgHeader, Choice, Devices, OpenError, Origin, Scan, Volume};
+use crate::volume::{AgHeader, Choice, Devices, Lost, OpenError, Origin, Scan, Volume};
 use crate::walk::log::{self, Log};
 use crate::walk::{Inode, extents};
 use std::os::unix::ffi::OsStrExt;
@@ -329,6 +329,14 @@ fn not_xfs(data: &dyn Source, name: &str, reason: &str, searched: &str) -> Strin
     format!("{name}: no XFS here: {reason}{wiped}; no copy of a superblock {searched}")
 }
 
+/// What is wrong with the primary superblock.
+fn lost(reason: &Lost) -> String {
+    match reason {
+        Lost::Unreadable(why) => format!("could not be read: {why}"),
+        Lost::Bad(why) => format!("is of no use: {why}"),
+    }
+}
+
 /// Marks whatever is to be said of the superblock in use.
 fn mark_superblock(session: &mut Session, target: &Target) {
     let name = &target.name;
@@ -337,8 +345,9 @@ fn mark_superblock(session: &mut Session, target: &Target) {
             let ags: Vec<String> = found.iter().map(|c| format!("AG {} at byte {}", c.ag, c.byte)).collect();
             let (count, shown) = (ags.len(), ags.get(..8).unwrap_or(&ags).join(", "));
             let more = if count > 8 { " …" } else { "" };
+            let reason = lost(reason);
             let text = format!(
-                "{name}: the primary superblock (byte 0) is of no use: {reason}\n  figures are from the secondary copy in AG \
+                "{name}: the primary superblock (byte 0) {reason}\n  figures are from the secondary copy in AG \
                  {} at byte {}; {count} good {}: {shown}{more}",
                 copy.ag,
                 copy.byte,
@@ -353,8 +362,9 @@ fn mark_superblock(session: &mut Session, target: &Target) {
         Origin::Inferred { reason, inferred } => {
             let known: Vec<String> =
                 inferred.known.iter().map(|(field, why)| format!("\n  {field:<10} {why}")).collect();
+            let reason = lost(reason);
             let text = format!(
-                "{name}: the primary superblock (byte 0) is of no use: {reason}; there is no copy, since the file system \
+                "{name}: the primary superblock (byte 0) {reason}; there is no copy, since the file system \
                  has a single AG.\n  Inferred from the headers of AG 0, which are intact:{}\n  Not known any more \
                  (printed as ?): {}",
                 known.concat(),

@@ -35,8 +35,10 @@ pub struct Gap {
 
 /// Failures so far apart count as failures of the device, not of one spot …
 const APART: u64 = 1 << 20;
-/// … and so many of them, with no success in between, are the end of it.
+/// … and so many of them, with no success in between, are the end of it …
 const GIVE_UP: u32 = 8;
+/// … or so many failures of any kind.
+const IN_A_ROW: u32 = 256;
 
 /// What became of the reads of one device.
 #[derive(Debug, Default)]
@@ -46,7 +48,8 @@ struct Record {
     any: AtomicBool,
     stopped: AtomicBool,
     dead: AtomicBool,
-    failures: AtomicU32,
+    in_a_row: AtomicU32,
+    apart: AtomicU32,
     last: AtomicU64,
 }
 
@@ -81,12 +84,14 @@ impl Record {
         bad.insert(start, (end, why));
         self.any.store(true, Ordering::Release);
         drop(bad);
-        let last = self.last.load(Ordering::Relaxed);
-        if self.failures.load(Ordering::Relaxed) == 0 || last.abs_diff(offset) >= APART {
+        let more = |count: &AtomicU32| count.fetch_add(1, Ordering::Relaxed).saturating_add(1);
+        let (last, first) = (self.last.load(Ordering::Relaxed), more(&self.in_a_row));
+        let apart = first == 1 || last.abs_diff(offset) >= APART;
+        if apart {
             self.last.store(offset, Ordering::Relaxed);
-            if self.failures.fetch_add(1, Ordering::Relaxed).saturating_add(1) >= GIVE_UP {
-                self.dead.store(true, Ordering::Relaxed);
-            }
+        }
+        if first >= IN_A_ROW || apart && more(&self.apart) >= GIVE_UP {
+            self.dead.store(true, Ordering::Relaxed);
         }
     }
 }
@@ -112,10 +117,15 @@ impl Patient {
         Ok(())
     }
 
-    fn ask(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
-        let asked = self.inner.read_at(ByteOffset(offset), buf);
-        asked.or_else(|_| self.refused().and_then(|()| self.inner.read_at(ByteOffset(offset), buf))).inspect(|()| {
-            self.record.failures.store(0, Ordering::Relaxed);
+    /// Reads, and where that fails tries once `more`.
+    fn ask(&self, offset: u64, buf: &mut [u8], more: bool) -> io::Result<()> {
+        let mut asked = self.inner.read_at(ByteOffset(offset), buf);
+        if asked.is_err() && more {
+            asked = self.refused().and_then(|()| self.inner.read_at(ByteOffset(offset), buf));
+        }
+        asked.inspect(|()| {
+            self.record.in_a_row.store(0, Ordering::Relaxed);
+            self.record.apart.store(0, Ordering::Relaxed);
         })
     }
 
@@ -130,7 +140,8 @@ impl Patient {
             let read = match self.record.known(at, length) {
                 Some(why) => Err(io::Error::other(why)),
                 None => self.refused().and_then(|()| {
-                    self.ask(at, now).inspect_err(|why| {
+                    // Where the piece before it failed twice, once is enough.
+                    self.ask(at, now, result.is_ok()).inspect_err(|why| {
                         if !is_stopped(why) {
                             self.record.failed(at, length, why);
                         }
@@ -157,7 +168,7 @@ impl Source for Patient {
             return self.inner.read_at(offset, buf);
         }
         let known = self.record.known(offset.0, length).is_some();
-        if !known && (length > self.unit || self.unit == 0) && self.ask(offset.0, buf).is_ok() {
+        if !known && (length > self.unit || self.unit == 0) && self.ask(offset.0, buf, true).is_ok() {
             return Ok(());
         }
         self.pieces(offset.0, buf)

@@ -310,6 +310,12 @@ pub fn group_files(walk: &Walk<'_>) -> Vec<Ino> {
     metadir::root(walk).into_iter().chain(groups).collect()
 }
 
+/// Does the realtime device begin with a superblock?
+pub fn has_superblock_of_its_own(walk: &Walk<'_>) -> bool {
+    let rt = walk.geometry().realtime.as_ref();
+    rt.is_some_and(|rt| rt.groups.is_some() && rt.device == Device::Rt) && !walk.context().features.has_zoned()
+}
+
 /// Free and used over the whole section.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
