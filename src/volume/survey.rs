@@ -268,7 +268,7 @@ mod tests {
         fn read_at(&self, offset: ByteOffset, buf: &mut [u8]) -> io::Result<()> {
             self.asked.fetch_add(1, Ordering::Relaxed);
             let end = offset.0 + u64::try_from(buf.len()).unwrap_or(0);
-            if offset.0 < self.bad.end && end > self.bad.start {
+            if end > self.len() || offset.0 < self.bad.end && end > self.bad.start {
                 return Err(io::Error::other("bad"));
             }
             if self.passing.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1)).is_ok() {
