@@ -151,10 +151,11 @@ rules! { structure "agf", subject Subject, fields Agf;
     "agf-freeblks-beyond-length" corrupt freeblks, "more free blocks than the AG has",
         source "xfs_alloc.c:xfs_agf_verify", since "3.10",
         |s| at_most(s.agf.freeblks.0, s.agf.length.0.min(s.length));
-    /// The longest free extent cannot be longer than all free space.
+    /// The longest free extent cannot be longer than all free space. The kernel refuses the AGF. Which of the two is wrong
+    /// the btrees tell, where they are sound.
     "agf-longest-beyond-freeblks" corrupt longest, "longest free extent is longer than the free space",
         source "xfs_alloc.c:xfs_agf_verify", since "5.10",
-        |s| at_most(s.agf.longest.0, s.agf.freeblks.0.max(s.agf.longest.0.min(s.length)));
+        |s| at_most(s.agf.longest.0, s.agf.freeblks.0);
     /// More blocks of btrees than the AG has.
     "agf-btreeblks-beyond-length" corrupt btreeblks, "more btree blocks than the AG has",
         source "xfs_alloc.c:xfs_agf_verify", since "2.6.24",
@@ -200,7 +201,8 @@ pub fn against_btrees(ctx: &Ctx<'_>, group: &Group, rmapbt: super::btree::Scanne
         }
     };
     compare(FREEBLKS, agf.freeblks.0, &group.free_blocks);
-    compare(LONGEST, agf.longest.0, &group.longest);
+    // Even where it is beyond freeblks: only the btree tells which of the two is wrong.
+    ctx.compare(LONGEST, &spot, u64::from(agf.longest.0), &group.longest);
     if features.has_rmapbt() {
         compare(RMAPBLOCKS, agf.rmap_blocks, &rmapbt.sound_blocks());
     }

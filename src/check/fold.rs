@@ -85,6 +85,11 @@ const FOLDS: &[Fold] = &[
         causes: &[&["inode-bad-padding"]],
         followers: &["inode-bad-nextents", "inode-bad-anextents", "inode-nextents-mismatch", "inode-nblocks-mismatch"],
     },
+    Fold {
+        tie: Tie::Object,
+        causes: &[&["agf-freeblks-mismatch", "agf-longest-mismatch"]],
+        followers: &["agf-longest-beyond-freeblks"],
+    },
     Fold { tie: Tie::Object, causes: &[&["inode-bad-flags"]], followers: &["inode-bad-extsize"] },
     Fold {
         tie: Tie::Object,
