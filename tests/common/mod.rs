@@ -55,7 +55,8 @@ pub fn unpacked(packed: &Path, name: &str) -> PathBuf {
     unpacked
 }
 
-fn unpack(packed: &Path, out: &mut File) {
+/// Unpacks a file, with its holes.
+pub fn unpack(packed: &Path, out: &mut File) {
     let mut decoder = zstd::stream::read::Decoder::new(File::open(packed).unwrap()).unwrap();
     decoder.window_log_max(31).unwrap();
     let mut piece = vec![0u8; 1 << 16];
