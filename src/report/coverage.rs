@@ -151,7 +151,7 @@ pub const OTHER_CLASS: &[(&str, &str, &str)] = &[
 pub const ANY_VALUE: &[(&str, &str, &str)] = &[
     (
         "sb",
-        "fname, uuid (with meta_uuid), imax_pct up to 100, unused bits of qflags",
+        "fname, uuid (with meta_uuid, and the same in the log), imax_pct up to 100, unused bits of qflags",
         "set by whoever made or tuned the file system",
     ),
     (

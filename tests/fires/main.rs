@@ -29,6 +29,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use xfsinspect::check::context::Hooks;
 use xfsinspect::check::{CATALOGUE, Options, check, rt, rule};
+use xfsinspect::report::coverage::ANY_VALUE;
 use xfsinspect::source::Source;
 use xfsinspect::units::ByteOffset;
 use xfsinspect::volume::{Choice, Devices, Volume};
@@ -137,17 +138,13 @@ fn a_device_that_died_is_not_looked_at() {
     assert!(found.contains("check-not-looked-at"), "{found:?}");
 }
 
-/// xfs_repair -n of 7.2 ends as the lines say.
-#[test]
-fn xfs_repair_says_what_is_noted() {
-    if common::oracle("xfs_repair").is_none() {
-        return common::skip("xfs_repair_says_what_is_noted: no xfsprogs 7 in PATH or XFSPROGS");
-    }
-    let mut copies: BTreeMap<String, (Image, tempfile::TempDir)> = BTreeMap::new();
-    let mut wrong = Vec::new();
-    for case in cases().iter().filter(|case| !case["repair"].is_null()) {
-        let name = text(case, "image");
-        let (image, folder) = copies.entry(name.to_owned()).or_insert_with(|| {
+/// Copies of images for xfs_repair, and how it ends on them.
+struct Repair(BTreeMap<String, (Image, tempfile::TempDir)>);
+
+impl Repair {
+    /// Runs xfs_repair -n on an image damaged by `made`. `Err` has what it said unless it ends with `expected`.
+    fn ends(&mut self, name: &str, made: impl FnOnce(&Image) -> Patches, expected: i64) -> Result<(), String> {
+        let (image, folder) = self.0.entry(name.to_owned()).or_insert_with(|| {
             let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
             for (device, packed) in edit::packed(name) {
                 common::unpack(&packed, &mut File::create(folder.path().join(device)).unwrap());
@@ -158,7 +155,7 @@ fn xfs_repair_says_what_is_noted() {
         let file =
             |rt: bool| File::options().read(true).write(true).open(path(if rt { "rt" } else { "data" })).unwrap();
         let mut old = Vec::new();
-        for ((rt, at), bytes) in patches(image, case, "edit") {
+        for ((rt, at), bytes) in made(image) {
             let mut was = vec![0; bytes.len()];
             file(rt).read_exact_at(&mut was, at).unwrap();
             file(rt).write_all_at(&bytes, at).unwrap();
@@ -175,14 +172,57 @@ fn xfs_repair_says_what_is_noted() {
         for (rt, at, was) in old.iter().rev() {
             file(*rt).write_all_at(was, *at).unwrap();
         }
-        if output.status.code().map(i64::from) != case["repair"].as_i64() {
-            let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-            let said: Vec<&str> =
-                said.lines().filter(|l| !l.trim_start().starts_with("- ") && !l.starts_with("Phase")).take(6).collect();
-            wrong.push(format!("{} on {name}: {:?} {said:#?}", case["ids"], output.status.code()));
+        let ended = output.status.code().map(i64::from);
+        let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        if ended == Some(expected) { Ok(()) } else { Err(format!("{name}: {ended:?}\n{said}")) }
+    }
+}
+
+/// xfs_repair -n of 7.2 ends as the lines say.
+#[test]
+fn xfs_repair_says_what_is_noted() {
+    if common::oracle("xfs_repair").is_none() {
+        return common::skip("xfs_repair_says_what_is_noted: no xfsprogs 7 in PATH or XFSPROGS");
+    }
+    let (mut repair, mut wrong) = (Repair(BTreeMap::new()), Vec::new());
+    for case in cases() {
+        let Some(expected) = case["repair"].as_i64() else { continue };
+        let ended = repair.ends(text(&case, "image"), |image| patches(image, &case, "edit"), expected);
+        wrong.extend(ended.err().map(|said| format!("{} on {said}", case["ids"])));
+    }
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Fields that are said to be right with any value: `any_value.jsonl` sets each to others, and neither check nor
+/// xfs_repair -n finds anything.
+#[test]
+fn any_value_is_right() {
+    let repairs = common::oracle("xfs_repair").is_some();
+    if !repairs {
+        common::skip("any_value_is_right: xfs_repair is not asked: no xfsprogs 7 in PATH or XFSPROGS");
+    }
+    let (mut repair, mut wrong, mut tried) = (Repair(BTreeMap::new()), Vec::new(), BTreeSet::new());
+    for line in lines("tests/fires/any_value.jsonl") {
+        tried.insert((text(&line, "structure").to_owned(), text(&line, "fields").to_owned()));
+        let name = text(&line, "image");
+        let image = Image::open(name);
+        let before = fired(image.devices());
+        for edits in line["edits"].as_array().unwrap().iter().map(|edits| edits.as_str().unwrap()) {
+            let found = fired(image.with(image.edit(edits)));
+            if found != before {
+                wrong.push(format!("{edits}: {found:?}"));
+            }
+            if repairs {
+                wrong.extend(
+                    repair.ends(name, |image| image.edit(edits), 0).err().map(|said| format!("{edits}: {said}")),
+                );
+            }
         }
     }
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+    let listed: BTreeSet<_> =
+        ANY_VALUE.iter().map(|(kind, fields, _)| ((*kind).to_owned(), (*fields).to_owned())).collect();
+    assert_eq!(tried, listed);
 }
 
 /// Each rule has a line: here, in `tests/damage` (tests/check.rs), or a damage in tests/realtime (its
