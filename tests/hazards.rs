@@ -475,7 +475,7 @@ fn exit_status() {
     assert_eq!(code(&["preflight", "@c23-gpt-partition"]), Some(2));
     assert_eq!(code(&["explain", "rt-uninitialised-nmap", "sb-bad-crc", "P1"]), Some(0));
     assert_eq!(code(&["explain", "no-such-id"]), Some(2));
-    assert_eq!(code(&["explain"]), Some(2));
+    assert_eq!(code(&["explain"]), Some(0));
 }
 
 #[test]

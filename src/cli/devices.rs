@@ -4,6 +4,7 @@ use super::session::{Outcome, Session};
 use super::target::Target;
 use crate::check::Class;
 use crate::check::rt::{Sink, devices, rules};
+use crate::hazard::Same;
 use crate::units::Device;
 use crate::walk::Walk;
 use std::fs::Metadata;
@@ -20,11 +21,15 @@ fn is_same(a: &Path, b: &Path) -> bool {
     }
 }
 
-/// Marks a device that was given twice. Gives whether that is the realtime device.
-pub fn mark_same(session: &mut Session, data: &Path, log: Option<&Path>, rt: Option<&Path>) -> bool {
-    let pairs = [("log", log, "data", Some(data)), ("realtime", rt, "data", Some(data)), ("realtime", rt, "log", log)];
-    let mut doubled = false;
-    for (what, path, other, of) in pairs {
+/// Marks a device that was given twice.
+pub fn mark_same(session: &mut Session, data: &Path, log: Option<&Path>, rt: Option<&Path>) -> Same {
+    let mut same = Same::default();
+    let pairs = [
+        ("log", log, "data", Some(data), &mut same.log_data),
+        ("realtime", rt, "data", Some(data), &mut same.rt_data),
+        ("realtime", rt, "log", log, &mut same.rt_log),
+    ];
+    for (what, path, other, of, is) in pairs {
         if let (Some(path), Some(of)) = (path, of)
             && is_same(path, of)
         {
@@ -34,10 +39,10 @@ pub fn mark_same(session: &mut Session, data: &Path, log: Option<&Path>, rt: Opt
                 super::target::shown(path)
             );
             session.warn("device-given-twice", text, Outcome::Incomplete);
-            doubled |= what == "realtime";
+            *is = true;
         }
     }
-    doubled
+    same
 }
 
 /// Marks what speaks against the realtime device. Gives why its content cannot be this file system's, where that is

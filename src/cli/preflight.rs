@@ -4,12 +4,11 @@ use super::args::{PreflightArgs, number};
 use super::journal;
 use super::session::{Outcome, Session};
 use super::target::{self, Target, shown};
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Result};
 use crate::hazard::enable::enable;
 use crate::hazard::stream::{Workload, advise};
-use crate::hazard::{Asked, Config, Deep, Evaluation, Facts, Fault, KERNELS, Kernel, LogState, Mount, Severity};
+use crate::hazard::{Config, Deep, Evaluation, Facts, KERNELS, Kernel, Known, LogState, Mount, Severity};
 use crate::report::{preflight, preflight_json, stream};
-use crate::units::{ByteOffset, Device};
 use crate::walk::log::Log;
 use std::path::Path;
 
@@ -22,17 +21,20 @@ pub fn run(session: &mut Session, args: &PreflightArgs) -> Result<()> {
     let kernels = kernels(&args.kernels, config.as_ref())?;
     let sector = args.logical_sector.map(sector).transpose()?;
     let target = target::open(session, &args.target)?;
-    let mut facts = Facts::new(
-        &target.volume,
-        Asked { logical_sector: sector.or(target.logical_sector), log: log_state(&target), headers: true },
-    );
+    let known = Known {
+        log: target.log.as_ref(),
+        logical_sector: sector.or(target.logical_sector),
+        same: target.same,
+        mounted_uuids: Vec::new(),
+        quick: args.quick || args.stream.is_some() || args.enable_rt.is_some(),
+    };
+    let mut facts = Facts::of(&target.volume, known);
     let planned = plans(session, args, &target, &facts)?;
     if planned && args.kernels.is_empty() {
         target.close(session);
         return Ok(());
     }
-    facts.foreign_log = target.log.as_ref().and_then(|log| foreign_log(&target, log));
-    if !args.quick {
+    if !args.quick && facts.deep.is_none() {
         facts.deep = Some(Deep::read(&target.volume));
     }
     let evaluation = Evaluation::new(&facts);
@@ -40,6 +42,9 @@ pub fn run(session: &mut Session, args: &PreflightArgs) -> Result<()> {
     for verdict in kernels.iter().map(|kernel| evaluation.verdict(kernel)).filter(|_| asked) {
         if verdict.mount != Mount::Rw || verdict.reasons.iter().any(|r| r.effect.severity == Severity::Danger) {
             session.outcome(Outcome::Findings);
+        }
+        if verdict.is_open() && !args.quick {
+            session.outcome(Outcome::Incomplete);
         }
     }
     journal::verdict(session, &target);
@@ -99,18 +104,6 @@ fn device_bytes(text: &str) -> Result<u64> {
         Ok(1..) => Ok(bytes),
         _ => Err(Error::request(format!("--enable-rt {text:?}: expected 1 to 2^63 - 1 bytes, as devices have"))),
     }
-}
-
-/// State of the journal, as hazards take it.
-fn foreign_log(target: &Target, log: &Log) -> Option<Fault> {
-    let (uuid, right) = (log.foreign?, target.volume.superblock().uuid);
-    let text = format!("the log is of another file system: its records carry uuid {uuid}, this one is {right}");
-    let device = if target.volume.devices().log.is_some() { Device::Log } else { Device::Data };
-    let byte = match device {
-        Device::Log => ByteOffset(0),
-        _ => target.volume.geometry().block_byte(target.volume.superblock().logstart).unwrap_or_default(),
-    };
-    Some(Fault { place: Place::new(device, byte, 512, "log").field("h_fs_uuid"), text })
 }
 
 /// The state of the log as hazards take it.

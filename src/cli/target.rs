@@ -7,6 +7,7 @@ use crate::error::{Error, Place, Result};
 use crate::format::checksum::{self, CrcState};
 use crate::format::dinode::Fork;
 use crate::format::superblock as format_sb;
+use crate::hazard::Same;
 use crate::report::text::{escaped, size};
 use crate::source::{self, Cached, FileKind, FileSource, Source, Window, container, mounts};
 use crate::units::{AgNumber, ByteOffset, Device};
@@ -35,6 +36,8 @@ pub struct Target {
     pub mounted: bool,
     /// Why what lies on the realtime device that was given cannot be this file system's.
     pub rt_refused: Option<String>,
+    /// Which devices are one and the same.
+    pub same: Same,
     /// The state of the log; none where the superblock was only inferred.
     pub log: Option<Log>,
     sources: Vec<(String, Opened)>,
@@ -149,7 +152,7 @@ pub fn open(session: &mut Session, path: &Path) -> Result<Target> {
             *slot = Some(opened);
         }
     }
-    let doubled = super::devices::mark_same(session, &data, log.as_deref(), rt.as_deref());
+    let same = super::devices::mark_same(session, &data, log.as_deref(), rt.as_deref());
     let choice = Choice { copy: session.common.sb, scan: scan(session, &*data_source) };
     let volume = match Volume::open(devices, choice) {
         Ok(volume) => volume,
@@ -169,6 +172,7 @@ pub fn open(session: &mut Session, path: &Path) -> Result<Target> {
         logical_sector: is_device.then(|| data_source.sector_size()),
         mounted: false,
         rt_refused: None,
+        same,
         sources,
     };
     target.mounted = mark_mounted(session, &data, kind);
@@ -184,7 +188,7 @@ pub fn open(session: &mut Session, path: &Path) -> Result<Target> {
         target.log = Some(log);
     }
     target.rt_refused = super::devices::mark_realtime(session, &target);
-    if doubled {
+    if same.rt_data || same.rt_log {
         target.rt_refused = Some(format!("{} is in use as another device", target.rt_name.clone().unwrap_or_default()));
     }
     Ok(target)

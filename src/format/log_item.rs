@@ -127,6 +127,35 @@ impl LogItem {
     }
 }
 
+/// Bytes of a chunk, of which the bitmap of a buffer has a bit each (`XFS_BLF_CHUNK`).
+const CHUNK: usize = 128;
+
+/// Where the further regions of a buffer belong: byte in the buffer and length, one for each run of bits in
+/// `blf_data_map`, as far as `first`, its first region, goes.
+pub fn chunks(first: &[u8], order: Order) -> Vec<(usize, usize)> {
+    let words = order.u32(first, 16).unwrap_or(0);
+    let words = (0..words).map_while(|i| {
+        let at = usize::try_from(i).ok()?.checked_mul(4)?.checked_add(20)?;
+        order.u32(first, at)
+    });
+    let mut runs: Vec<(usize, usize)> = Vec::new();
+    let mut at = 0usize;
+    for word in words {
+        for bit in 0..32 {
+            if word >> bit & 1 != 0 {
+                match runs.last_mut() {
+                    Some((start, length)) if start.saturating_add(*length) == at => {
+                        *length = length.saturating_add(CHUNK);
+                    }
+                    _ => runs.push((at, CHUNK)),
+                }
+            }
+            at = at.saturating_add(CHUNK);
+        }
+    }
+    runs
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -139,6 +168,9 @@ mod tests {
         let item = LogItem::decode(&buffer, 24, Order::Little);
         assert_eq!(item, Some(LogItem::Buffer { daddr: Daddr(24), sectors: 8, cancelled: false }));
         assert_eq!(LogItem::decode(&buffer[..12], 12, Order::Little), None);
+        assert_eq!(chunks(&buffer, Order::Little), []);
+        buffer.extend([0b1011, 0, 0, 0]);
+        assert_eq!(chunks(&buffer, Order::Little), [(0, 256), (384, 128)]);
         assert_eq!(LogItem::decode(&buffer, 24, Order::Big), Some(LogItem::Unknown(0x3c12)));
         let mut inode = vec![0u8; 56];
         inode[..4].copy_from_slice(&[0x3b, 0x12, 3, 0]);

@@ -5,12 +5,15 @@
 
 use super::{Answer, Evidence};
 use crate::error::Place;
+use crate::format::Uuid;
 use crate::format::checksum::{self, CrcState};
 use crate::format::features::Features;
 use crate::format::superblock::{self, Superblock};
 use crate::format::{Structure, agf, agfl, agi, bits};
-use crate::units::{AgNumber, ByteOffset, Device};
+use crate::units::{AgNumber, ByteOffset, Device, LogBlock, Lsn};
 use crate::volume::{AgHeader, Origin, Volume};
+use crate::walk::log::{self, Log, State};
+use std::sync::Arc;
 
 /// AGs at each end that are looked at where there are more than twice as many.
 const ENDS: u32 = 4096;
@@ -26,7 +29,7 @@ pub enum LogState {
     Unknown,
 }
 
-/// What the caller knows besides the volume.
+/// What the caller knows besides the volume, for [`Facts::new`].
 #[derive(Clone, Copy, Debug)]
 pub struct Asked {
     /// Logical sector of the data device in bytes, where there is a device or one was named.
@@ -35,6 +38,61 @@ pub struct Asked {
     pub log: LogState,
     /// Read the AG headers too? The superblock alone takes one read.
     pub headers: bool,
+}
+
+/// What the caller knows besides the volume, for [`Facts::of`]: everything else is read.
+#[derive(Clone, Debug, Default)]
+pub struct Known<'a> {
+    /// The journal, where it was looked at already.
+    pub log: Option<&'a Log>,
+    /// Logical sector of the data device in bytes, where an image is asked about as if it lay on such a device.
+    pub logical_sector: Option<u32>,
+    /// Which devices are one and the same.
+    pub same: Same,
+    /// UUIDs of the XFS that the running kernel has mounted, but for this one.
+    pub mounted_uuids: Vec<Uuid>,
+    /// Leave out inodes, extents and btrees, which take a pass over all of them.
+    pub quick: bool,
+}
+
+/// Devices that are one and the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Same {
+    /// The log device is the data device.
+    pub log_data: bool,
+    /// The realtime device is the data device.
+    pub rt_data: bool,
+    /// The realtime device is the log device.
+    pub rt_log: bool,
+}
+
+impl Same {
+    /// Those of either.
+    #[must_use]
+    pub const fn or(self, other: Self) -> Self {
+        Self {
+            log_data: self.log_data || other.log_data,
+            rt_data: self.rt_data || other.rt_data,
+            rt_log: self.rt_log || other.rt_log,
+        }
+    }
+}
+
+/// What the journal says.
+#[derive(Clone, Debug, Default)]
+pub struct Journal {
+    /// Cycle and block of its head: no metadata may carry a greater sequence number (`xlog_valid_lsn`).
+    pub current: Option<Lsn>,
+    /// Byte order of the machine that wrote the records that wait, as `h_fmt` has it.
+    pub order: Option<u32>,
+    /// Records of another file system, or a record where recovery stops.
+    pub bad: Option<Fault>,
+    /// The first block is zero and others are not.
+    pub wiped: Option<LogBlock>,
+    /// The primary superblock as recovery will leave it, where it changes it.
+    pub superblock: Option<Superblock>,
+    /// What could not be read of it.
+    pub unread: Option<String>,
 }
 
 /// Something about an AG header.
@@ -63,8 +121,14 @@ pub struct Headers {
     pub free_list: Vec<Fault>,
     /// Free lists that use the last slot, which old 64-bit kernels do not have.
     pub last_slot: Vec<Fault>,
+    /// Inodes on unlinked lists.
+    pub unlinked: Vec<Fault>,
+    /// Headers and copies that could not be read.
+    pub unread: Vec<Fault>,
     /// Copies of the superblock that speak of more AGs or blocks than the primary.
     pub larger_copies: Vec<Fault>,
+    /// The greatest AG count and block count of those.
+    pub largest: (u32, u64),
     /// Copies of a V4 superblock with bytes behind the last field.
     pub junk: Vec<Fault>,
 }
@@ -94,10 +158,20 @@ pub struct Facts {
     pub log_bytes: Option<u64>,
     /// Logical sector of the data device, where known.
     pub logical_sector: Option<u32>,
+    /// Logical sector of the log device, where known.
+    pub log_sector: Option<u32>,
+    /// Logical sector of the realtime device, where known.
+    pub rt_sector: Option<u32>,
+    /// Devices that are one and the same.
+    pub same: Same,
+    /// UUIDs of other XFS that the running kernel has mounted.
+    pub mounted_uuids: Vec<Uuid>,
     /// State of the journal.
     pub log: LogState,
-    /// Records of another file system in the journal, where it was looked at.
-    pub foreign_log: Option<Fault>,
+    /// The journal, where it was looked at.
+    pub journal: Option<Journal>,
+    /// The last sector or block of a device, which a mount reads, where it could not be read.
+    pub ends_unread: Vec<(Device, Fault)>,
     /// The AG headers, or why they were not looked at.
     pub headers: Result<Headers, String>,
     /// Inodes, extents and btrees, where they were looked at.
@@ -105,8 +179,35 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Reads the facts of a volume. What cannot be read is a fact, too.
+    /// Everything that is known of a volume: superblock, AG headers, journal, and unless it is to be quick inodes, extents
+    /// and btrees. What cannot be read is a fact, too.
+    pub fn of(volume: &Volume, known: Known<'_>) -> Self {
+        let own = known.log.is_none().then(|| log::state(volume));
+        let log = known.log.or(own.as_ref());
+        let state = match log.and_then(Log::is_dirty) {
+            Some(false) => LogState::Clean,
+            Some(true) => LogState::Dirty,
+            None => LogState::Unknown,
+        };
+        let devices = volume.devices();
+        // One source for two devices is one device.
+        let is = |one: Option<&Arc<_>>, other: Option<&Arc<_>>| one.zip(other).is_some_and(|(a, b)| Arc::ptr_eq(a, b));
+        let (data, log_device, rt) = (Some(&devices.data), devices.log.as_ref(), devices.rt.as_ref());
+        let same = Same { log_data: is(log_device, data), rt_data: is(rt, data), rt_log: is(rt, log_device) };
+        let asked = Asked { logical_sector: known.logical_sector, log: state, headers: true };
+        let mut facts = Self::read(volume, asked, log.map(|log| Journal::read(volume, log)));
+        facts.same = known.same.or(same);
+        facts.mounted_uuids = known.mounted_uuids;
+        facts.deep = (!known.quick).then(|| super::Deep::read(volume));
+        facts
+    }
+
+    /// Reads superblock and AG headers of a volume; of the journal it knows what it is told.
     pub fn new(volume: &Volume, asked: Asked) -> Self {
+        Self::read(volume, asked, None)
+    }
+
+    fn read(volume: &Volume, asked: Asked, journal: Option<Journal>) -> Self {
         let place = |ag: AgNumber, byte| Place::new(Device::Data, byte, 512, format!("sb {ag}"));
         let sector = volume.read(Device::Data, ByteOffset(0), 512, "sb 0").map(|block| block.bytes).unwrap_or_default();
         let raw = Superblock::decode(&sector).filter(|sb| sb.magicnum == superblock::MAGIC);
@@ -138,21 +239,51 @@ impl Facts {
             rt_bytes: devices.rt.as_ref().map(|rt| rt.len()),
             log_bytes: devices.log.as_ref().map(|log| log.len()),
             logical_sector: asked.logical_sector,
+            log_sector: devices.log.as_ref().map(|log| log.sector_size()),
+            rt_sector: devices.rt.as_ref().map(|rt| rt.sector_size()),
+            same: Same::default(),
+            mounted_uuids: Vec::new(),
             log: asked.log,
-            foreign_log: None,
+            journal,
+            ends_unread: Vec::new(),
             headers: Err("AG headers were not asked for".into()),
             deep: None,
             sb,
         };
-        facts.headers = if !asked.headers {
-            Err("AG headers are not looked at here".into())
-        } else if facts.sb.agblocks != volume.geometry().ag_blocks || facts.sb.blocksize != volume.context().block_size
-        {
-            Err("the primary superblock does not tell where AGs lie".into())
-        } else {
-            Ok(read_headers(volume, &facts))
-        };
+        if !asked.headers {
+            facts.headers = Err("AG headers are not looked at here".into());
+            return facts;
+        }
+        facts.ends_unread = read_ends(volume, &facts);
+        facts.headers =
+            if facts.sb.agblocks != volume.geometry().ag_blocks || facts.sb.blocksize != volume.context().block_size {
+                Err("the primary superblock does not tell where AGs lie".into())
+            } else {
+                Ok(read_headers(volume, &facts))
+            };
         facts
+    }
+
+    /// The answer of a condition on how long a device is: open where its last sector could not be read.
+    pub fn end_of(&self, device: Device, answer: Answer) -> Answer {
+        match (answer, self.ends_unread.iter().find(|(of, _)| *of == device)) {
+            (Answer::No, Some((_, fault))) => {
+                Answer::Unknown(format!("{}, which every mount reads: {}", fault.place, fault.text))
+            }
+            (answer, _) => answer,
+        }
+    }
+
+    /// The answer of a condition on the journal; `Ok(None)` where it does not hold.
+    pub fn on_journal(&self, which: impl FnOnce(&Journal) -> Option<&Fault>) -> Answer {
+        let Some(journal) = &self.journal else {
+            return Answer::Unknown("not looked at yet: the records of the journal decide".into());
+        };
+        match (which(journal), &journal.unread) {
+            (Some(fault), _) => Answer::Yes(Evidence { text: fault.text.clone(), place: Some(fault.place.clone()) }),
+            (None, Some(why)) => Answer::Unknown(why.clone()),
+            (None, None) => Answer::No,
+        }
     }
 
     /// The place of a field of the superblock.
@@ -175,6 +306,10 @@ impl Facts {
             Err(why) => return Answer::Unknown(why.clone()),
         };
         match which(headers).as_slice() {
+            [] if !headers.unread.is_empty() => {
+                let fault = headers.unread.first();
+                Answer::Unknown(fault.map_or(String::new(), |fault| format!("{}: {}", fault.place, fault.text)))
+            }
             [] if headers.looked_at < headers.of => Answer::Unknown(format!(
                 "the headers of {} of {} AGs were looked at, the first and the last",
                 headers.looked_at, headers.of
@@ -263,6 +398,115 @@ fn crc_of(volume: &Volume, sb: &Superblock, at: &Place) -> CrcState {
     }
 }
 
+impl Journal {
+    /// What recovery would make of it. Reads the live records.
+    fn read(volume: &Volume, log: &Log) -> Self {
+        let mut journal = Self::default();
+        let fault = |at: LogBlock, text: String| {
+            let nowhere = || Place::new(Device::Log, ByteOffset(0), 512, "log");
+            Fault { place: log.area.map_or_else(nowhere, |area| area.place(at)), text }
+        };
+        match &log.state {
+            // An empty log begins with cycle 1, block 0 (xlog_alloc_log).
+            State::Zeroed { traces } => {
+                journal.current = Some(Lsn::new(1, LogBlock(0)));
+                journal.wiped = *traces;
+            }
+            State::Clean { ends, .. } | State::Dirty(ends) => journal.current = Some(ends.current),
+            State::Unknown(why @ (log::Unknown::NoHeader { .. } | log::Unknown::Impossible { .. })) => {
+                journal.bad = Some(fault(LogBlock(0), format!("neither head nor tail can be found: {why}")));
+            }
+            State::Unknown(why) => journal.unread = Some(why.to_string()),
+        }
+        let last = log.ends().map_or(LogBlock(0), |ends| ends.last);
+        if let Some(uuid) = log.foreign {
+            let right = volume.superblock().uuid;
+            let text = format!("the log is of another file system: its records carry uuid {uuid}, this one is {right}");
+            let fault = fault(last, text);
+            journal.bad = Some(Fault { place: fault.place.field("h_fs_uuid"), ..fault });
+            return journal;
+        }
+        let recovery = match log::verify(volume, log) {
+            Ok(Some(recovery)) => recovery,
+            Ok(None) => return journal,
+            Err(why) => {
+                journal.unread = Some(why.to_string());
+                return journal;
+            }
+        };
+        journal.order = Some(log.foreign_fmt.unwrap_or(1));
+        if let (State::Dirty(ends), true) = (&log.state, recovery.torn.is_some()) {
+            // The head goes back to the record that was cut (xlog_verify_head).
+            let cycle = ends.current.cycle().saturating_sub(u32::from(recovery.to > ends.head));
+            journal.current = Some(Lsn::new(cycle, recovery.to));
+        }
+        let fails = match log::replay(volume, log, &recovery, &mut |_, _| {}) {
+            Ok(replayed) => {
+                journal.superblock = replayed.superblock;
+                replayed.fails
+            }
+            Err(why) => {
+                journal.unread = Some(why.to_string());
+                None
+            }
+        };
+        match fails {
+            // Nothing is wrong with it, but on a machine of this byte order.
+            Some((_, why)) if why.field == "fmt" && matches!(journal.order, Some(1..=3)) => {}
+            Some((at, why)) => journal.bad = Some(fault(at, format!("recovery fails at log block {at}: h_{why}"))),
+            None => {}
+        }
+        journal
+    }
+
+    /// Is this sequence number ahead of the log?
+    pub fn ahead(&self, lsn: u64) -> Option<Lsn> {
+        self.current.filter(|current| lsn != u64::MAX && lsn > current.0)
+    }
+}
+
+/// The last sector of the data device and the last blocks of log and realtime device, which a mount reads
+/// (`xfs_check_sizes`, `xfs_rt_check_size`).
+fn read_ends(volume: &Volume, facts: &Facts) -> Vec<(Device, Fault)> {
+    let (sb, block) = (&facts.sb, facts.block());
+    if !facts.sizes_hold() {
+        return Vec::new();
+    }
+    let rt_start = if facts.internal_rt() { facts.zoned.0 } else { 0 };
+    let rt_device = if facts.internal_rt() { Device::Data } else { Device::Rt };
+    let all = [
+        (Device::Data, Device::Data, sb.dblocks.0, u64::from(sb.sectsize), "last sector"),
+        (
+            Device::Log,
+            Device::Log,
+            if sb.logstart.0 == 0 { u64::from(sb.logblocks.0) } else { 0 },
+            block,
+            "last block of the log",
+        ),
+        (
+            Device::Rt,
+            rt_device,
+            if facts.rt() { sb.rblocks.0.saturating_add(rt_start) } else { 0 },
+            block,
+            "last block of the section",
+        ),
+    ];
+    let mut unread = Vec::new();
+    for (of, device, blocks, length, what) in all {
+        let byte = blocks.checked_mul(block).and_then(|end| end.checked_sub(length));
+        let (Some(byte), Some(source)) = (byte, volume.devices().get(device)) else { continue };
+        // One that is too short has a row of its own.
+        let whole = byte.checked_add(length).is_some_and(|end| end <= source.len());
+        if let Some(length) = u32::try_from(length).ok().filter(|_| whole)
+            && let Err(error) = volume.read(device, ByteOffset(byte), length, what)
+        {
+            let place = Place::new(device, ByteOffset(byte), u64::from(length), what);
+            unread.push((of, Fault { place, text: error.to_string() }));
+        }
+    }
+    unread
+}
+
 fn read_headers(volume: &Volume, facts: &Facts) -> Headers {
     let count = facts.sb.agcount.0.min(volume.geometry().ag_count);
     let mut headers = Headers { of: count, ..Headers::default() };
@@ -280,8 +524,9 @@ fn sector(volume: &Volume, ag: AgNumber, header: AgHeader) -> Result<(Vec<u8>, P
     match volume.ag_header(ag, header) {
         Ok(block) => Ok((block.bytes, block.place)),
         Err(error) => {
-            let byte = volume.geometry().ag_start(ag).unwrap_or_default();
-            let place = Place::new(Device::Data, byte, 512, format!("{} {ag}", header.name()));
+            let byte = volume.geometry().ag_header(ag, header.sector()).unwrap_or_default();
+            let length = u64::from(volume.context().sector_size);
+            let place = Place::new(Device::Data, byte, length, format!("{} {ag}", header.name()));
             Err(Fault { place, text: error.to_string() })
         }
     }
@@ -290,7 +535,7 @@ fn sector(volume: &Volume, ag: AgNumber, header: AgHeader) -> Result<(Vec<u8>, P
 fn read_ag(volume: &Volume, facts: &Facts, ag: AgNumber, headers: &mut Headers) {
     let length = volume.geometry().ag_length(ag).unwrap_or(0);
     match sector(volume, ag, AgHeader::Agf) {
-        Err(fault) => headers.agf.push(fault),
+        Err(fault) => headers.unread.push(fault),
         Ok((bytes, place)) => {
             let Some(agf) = agf::Agf::decode(&bytes) else { return };
             let fault = |text| Fault { place: place.clone(), text };
@@ -301,9 +546,14 @@ fn read_ag(volume: &Volume, facts: &Facts, ag: AgNumber, headers: &mut Headers) 
         }
     }
     match sector(volume, ag, AgHeader::Agi) {
-        Err(fault) => headers.agi.push(fault),
+        Err(fault) => headers.unread.push(fault),
         Ok((bytes, place)) => {
             let Some(agi) = agi::Agi::decode(&bytes) else { return };
+            let lists = agi.unlinked.iter().filter(|head| !head.is_null()).count();
+            if lists > 0 {
+                let text = format!("{lists} of 64 lists of unlinked inodes are not empty");
+                headers.unlinked.push(Fault { place: place.clone().field("unlinked"), text });
+            }
             if let Some(text) = agi_fault(facts, &agi, &bytes, (ag, length)) {
                 headers.agi.push(Fault { place, text });
             }
@@ -417,6 +667,8 @@ fn copy(volume: &Volume, facts: &Facts, ag: AgNumber, headers: &mut Headers) {
             copy.agcount, copy.dblocks, facts.sb.agcount, facts.sb.dblocks
         );
         headers.larger_copies.push(Fault { place: place.clone(), text });
+        let (agcount, dblocks) = headers.largest;
+        headers.largest = (agcount.max(copy.agcount.0), dblocks.max(copy.dblocks.0));
     }
     let rest = bytes.get(208..).unwrap_or_default();
     if facts.v4()

@@ -33,6 +33,9 @@ fn stripe(f: &Facts, which: fn(u64, u64) -> bool) -> Answer {
 const STRIPE: &str = "\"SB stripe unit sanity check failed\" (5.11 and later: \"stripe unit is larger than the stripe width\" or the like), EFSCORRUPTED, read-only too";
 
 /// Shapes that are legal or not by release, and the devices.
+/// The row that asks for the device on which an image will lie.
+pub(super) const SECTOR: &str = "sector-larger-than-fs-sector";
+
 pub(super) const ROWS: &[Row] = &[
     Row {
         id: "dalign-bit-mismatch",
@@ -137,7 +140,7 @@ pub(super) const ROWS: &[Row] = &[
         fire: "mkfs.xfs -b size=65536 (neighbour: 4096)",
     },
     Row {
-        id: "sector-larger-than-fs-sector",
+        id: SECTOR,
         refs: "G-06",
         about: About::Kernel,
         title: "the device has larger sectors than the file system",
@@ -154,13 +157,27 @@ pub(super) const ROWS: &[Row] = &[
         fire: "mkfs.xfs -s size=512 asked about with --logical-sector 4096 (neighbour: --logical-sector 512)",
     },
     Row {
+        id: "uuid-mounted",
+        refs: "G-35",
+        about: About::Kernel,
+        title: "a file system with this UUID is mounted",
+        test: |f| f.at(f.mounted_uuids.contains(&f.sb.uuid), "uuid", || format!("{} is mounted from another device", f.sb.uuid)),
+        effects: &[refuse(ALWAYS, NEVER, "\"Filesystem has duplicate UUID ... - can't mount\", EINVAL; with nouuid it mounts")],
+        explanation: "A snapshot or copy carries the UUID of its origin, and a kernel mounts only one of them at a time.",
+        advice: "Mount it with nouuid, or unmount the origin. Do not change the UUID of a snapshot whose log is dirty.",
+        source: "xfs_mount.c:xfs_uuid_mount",
+        confidence: Confidence::Confirmed,
+        fire: "a snapshot of a mounted volume (neighbour: the origin unmounted)",
+    },
+    Row {
         id: "device-shorter-than-fs",
         refs: "C04",
         about: About::Kernel,
         title: "the data device ends before the file system does",
         test: |f| {
             let needed = u128::from(f.sb.dblocks.0) * u128::from(f.sb.blocksize);
-            f.at(needed > u128::from(f.data_bytes), "dblocks", || format!("{} blocks of {} bytes are {needed} bytes, the device has {}", f.sb.dblocks, f.sb.blocksize, f.data_bytes))
+            let short = f.at(needed > u128::from(f.data_bytes), "dblocks", || format!("{} blocks of {} bytes are {needed} bytes, the device has {}", f.sb.dblocks, f.sb.blocksize, f.data_bytes));
+            f.end_of(crate::units::Device::Data, short)
         },
         effects: &[refuse(ALWAYS, NEVER, "\"last sector read failed\", EIO, with norecovery too")],
         explanation: "At mount the last block is read, to see that it is there.",

@@ -135,10 +135,21 @@ pub(super) const ROWS: &[Row] = &[
         refs: "C26",
         about: About::Kernel,
         title: "the primary superblock speaks of less than its copies",
-        test: |f| f.faults(|h| &h.larger_copies),
+        test: |f| match (f.headers.as_ref().map(|h| h.largest), &f.journal, f.log) {
+            // Grown, then crashed: recovery raises the primary to what its copies say already.
+            (Ok((agcount, dblocks)), Some(journal), LogState::Dirty)
+                if journal.superblock.as_ref().is_some_and(|sb| sb.agcount.0 >= agcount && sb.dblocks.0 >= dblocks) =>
+            {
+                super::Answer::No
+            }
+            (Ok((1.., _)), None, LogState::Dirty) => {
+                super::Answer::Unknown("not looked at yet: recovery of the log may raise the primary to its copies".into())
+            }
+            _ => f.faults(|h| &h.larger_copies),
+        },
         effects: &[danger(ALWAYS, NEVER, "mounts as a smaller file system: files and inodes beyond its end fail with EFSCORRUPTED, and what is freed or counted there shuts it down")],
         explanation: "The kernel never reads the copies at mount. It believes the primary, although blocks that files own lie past the end it gives.",
-        advice: "Do not mount read-write. Run check; xfs_repair takes what most copies say.",
+        advice: "Do not mount read-write. check looks at the headers of the AGs that are in question, and tells which size is right.",
         source: "run on 5.10, 6.1, 6.12, 7.2: all of them mount it",
         confidence: Confidence::Confirmed,
         fire: "xfs_db -x -c 'sb 0' -c 'write -d agcount 3' -c 'write -d dblocks' of three AGs (neighbour: untouched)",

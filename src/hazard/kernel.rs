@@ -223,6 +223,7 @@ impl Kernel {
         let mut list = Vec::new();
         let on = |on: bool| if on { "on" } else { "off" };
         match (&self.vendor, self.is_candidate()) {
+            _ if self.version >= v(7, 3) => list.push(format!("{}: not known: judged as 7.2", self.name)),
             (Some(vendor), true) => {
                 list.push(format!("{}: release candidate ({vendor}), answered as {}", self.name, self.version));
             }

@@ -3,8 +3,7 @@
 use super::kernel::{ALWAYS, NEVER, since, v};
 use super::minlog::minimum_log_blocks;
 use super::{
-    About, Answer, Confidence, Evidence, Facts, Kernel, LogState, Modes, Row, Severity, Stable, danger, effect, note,
-    refuse,
+    About, Answer, Confidence, Facts, Kernel, LogState, Modes, Row, Severity, Stable, danger, effect, note, refuse,
 };
 
 /// The tests of log geometry moved into the superblock verifier in 6.5; 6.1.112 took that.
@@ -13,6 +12,15 @@ const VERIFIER: &[Stable] = &[since(6, 1, 112)];
 /// The most blocks and bytes a log may have (`XFS_MAX_LOG_BLOCKS`, `XFS_MAX_LOG_BYTES`).
 const MAX_BLOCKS: u64 = 1 << 20;
 const MAX_BYTES: u64 = (1 << 31) - 10 * 1024 * 1024;
+
+/// `h_fmt` of records that a little-endian Linux wrote (`XLOG_FMT_LINUX_LE`).
+const LITTLE_ENDIAN: u32 = 1;
+
+/// A log sequence number as cycle and block.
+fn position(lsn: u64) -> String {
+    let lsn = crate::units::Lsn(lsn);
+    format!("cycle {}, block {}", lsn.cycle(), lsn.block())
+}
 
 fn external(f: &Facts) -> bool {
     f.sb.logstart.0 == 0
@@ -198,7 +206,10 @@ pub(super) const ROWS: &[Row] = &[
             match f.log_bytes {
                 _ if !external(f) => Answer::No,
                 None => Answer::Unknown("no --logdev was given".into()),
-                Some(bytes) => f.at(bytes < needed, "logblocks", || format!("the log has {needed} bytes, the device {bytes}")),
+                Some(bytes) => {
+                    let short = f.at(bytes < needed, "logblocks", || format!("the log has {needed} bytes, the device {bytes}"));
+                    f.end_of(crate::units::Device::Log, short)
+                }
             }
         },
         effects: &[refuse(ALWAYS, NEVER, "\"log device too small\" or \"log size mismatch detected\", EIO")],
@@ -230,10 +241,16 @@ pub(super) const ROWS: &[Row] = &[
         refs: "G-31, C16",
         about: About::Kernel,
         title: "the superblock is newer than the log",
-        test: |f| if f.v5() && f.sb.lsn != 0 && f.sb.lsn != u64::MAX {
-            Answer::Unknown("not looked at yet: the head of the journal decides".into())
-        } else {
-            Answer::No
+        test: |f| match &f.journal {
+            _ if !f.v5() || f.sb.lsn == 0 || f.sb.lsn == u64::MAX => Answer::No,
+            None => Answer::Unknown("not looked at yet: the head of the journal decides".into()),
+            Some(journal) => match (journal.current, &journal.unread) {
+                (Some(current), _) => f.at(journal.ahead(f.sb.lsn).is_some(), "lsn", || {
+                    format!("lsn is {}, the log has come to {}", position(f.sb.lsn), position(current.0))
+                }),
+                (None, Some(why)) => Answer::Unknown(why.clone()),
+                (None, None) => Answer::No,
+            },
         },
         effects: &[
             effect(v(4, 4), NEVER, Severity::Refuse, Modes::RECOVERING, "\"Corruption warning: Metadata has LSN ahead of current LSN\", EINVAL; ro,norecovery mounts"),
@@ -251,10 +268,9 @@ pub(super) const ROWS: &[Row] = &[
         refs: "C25, C44",
         about: About::Kernel,
         title: "the log is of another file system, or its records are damaged",
-        test: |f| match &f.foreign_log {
-            Some(fault) => Answer::Yes(Evidence { text: fault.text.clone(), place: Some(fault.place.clone()) }),
-            None if f.log == LogState::Clean => Answer::No,
-            None => Answer::Unknown("not looked at yet: the records of the journal decide".into()),
+        test: |f| match f.on_journal(|journal| journal.bad.as_ref()) {
+            Answer::Unknown(_) if f.log == LogState::Clean => Answer::No,
+            answer => answer,
         },
         effects: &[effect(ALWAYS, NEVER, Severity::Refuse, Modes::RECOVERING, "log recovery fails: EFSCORRUPTED; ro,norecovery mounts")],
         explanation: "Recovery stops at a record whose UUID is another file system's, or whose lengths are absurd.",
@@ -262,5 +278,98 @@ pub(super) const ROWS: &[Row] = &[
         source: "xfs_log_recover.c:xlog_header_check_mount; run on 5.10, 6.1, 6.12, 7.2",
         confidence: Confidence::Confirmed,
         fire: "the external log of another file system named with logdev=",
+    },
+    Row {
+        id: "log-other-byte-order",
+        refs: "D30",
+        about: About::Kernel,
+        title: "the log is dirty, and was written by a machine of the other byte order",
+        test: |f| match (&f.journal, f.log) {
+            (_, LogState::Clean) => Answer::No,
+            (None, _) => Answer::Unknown("not looked at yet: the records of the journal decide".into()),
+            (Some(journal), _) => match (journal.order, &journal.unread) {
+                (Some(order), _) => f.at(order != LITTLE_ENDIAN, "logstart", || {
+                    format!("its records have h_fmt {order}, those of little-endian Linux {LITTLE_ENDIAN}")
+                }),
+                (None, Some(why)) => Answer::Unknown(why.clone()),
+                (None, None) => Answer::No,
+            },
+        },
+        effects: &[effect(ALWAYS, NEVER, Severity::Refuse, Modes::RECOVERING, "\"dirty log written in incompatible format - can't recover\", EFSCORRUPTED; ro,norecovery mounts. The answer is for little-endian machines")],
+        explanation: "Metadata is big-endian everywhere, but the items of the log are in the byte order of the machine that wrote them: \
+            only such a machine can replay them.",
+        advice: "Mount it once, and unmount, on a big-endian Linux (an emulated one will do): nothing is lost then. xfs_repair -L would \
+            throw the changes in the log away.",
+        source: "xfs_log_recover.c:xlog_header_check_recover",
+        confidence: Confidence::Confirmed,
+        fire: "a crash on a big-endian machine (neighbour: unmounted there)",
+    },
+    Row {
+        id: "log-start-wiped",
+        refs: "G-33",
+        about: About::Kernel,
+        title: "the first block of the log is zero, and others are not",
+        test: |f| match &f.journal {
+            None => Answer::Unknown("not looked at yet: the blocks of the log decide".into()),
+            Some(journal) => match (journal.wiped, &journal.unread) {
+                (Some(block), _) => f.at(true, "logstart", || format!("log block 0 is zero, block {block} is not")),
+                (None, Some(why)) => Answer::Unknown(why.clone()),
+                (None, None) => Answer::No,
+            },
+        },
+        effects: &[danger(ALWAYS, NEVER, "the log is taken for empty: changes that it held are not replayed, and nothing says so")],
+        explanation: "A kernel takes a log whose first block is zero for one that was never written.",
+        advice: "Copy the device before it is mounted. check tells whether metadata is newer than an empty log could be.",
+        source: "xfs_log_recover.c:xlog_find_zeroed",
+        confidence: Confidence::Inferred,
+        fire: "the first sector of the log zeroed (neighbour: untouched)",
+    },
+    Row {
+        id: "log-device-is-data-device",
+        refs: "G-34",
+        about: About::Kernel,
+        title: "the log device is the data device",
+        test: |f| f.at(f.same.log_data && external(f), "logstart", || "logdev= names the data device, and the log is external".into()),
+        effects: &[refuse(ALWAYS, NEVER, "\"filesystem is marked as having an external log; specify logdev on the mount command line\", EINVAL")],
+        explanation: "The superblock says that the log lies on another device than the data.",
+        advice: "Name the device that the log is on.",
+        source: "xfs_super.c:xfs_open_devices, xfs_sb.c:xfs_validate_sb_common",
+        confidence: Confidence::Inferred,
+        fire: "an external log, and logdev= the data device (neighbour: its own)",
+    },
+    Row {
+        id: "log-sector-larger",
+        refs: "G-36",
+        about: About::Kernel,
+        title: "the log device has larger sectors than the log",
+        test: |f| {
+            let own = if f.features.has_sector() { u32::from(f.sb.logsectsize) } else { 512 };
+            let larger = external(f) && f.log_sector.is_some_and(|sector| sector > own);
+            f.at(larger, "logsectsize", || format!("sectors of the log have {own} bytes, those of its device {}", f.log_sector.unwrap_or(0)))
+        },
+        effects: &[refuse(ALWAYS, NEVER, "\"Cannot use blocksize ... on device\" (before 6.12 \"Cannot set_blocksize\"), EINVAL")],
+        explanation: "The log is written in sectors of its own size, which its device must be able to write.",
+        advice: "Put the log on a device with logical sectors no larger than the log's.",
+        source: "xfs_super.c:xfs_setup_devices; run on 6.1 and 7.2",
+        confidence: Confidence::Confirmed,
+        fire: "an external log copied to a disk with logical sectors of 4096 (neighbour: of 512)",
+    },
+    Row {
+        id: "unlinked-inodes-clean-log",
+        refs: "D47",
+        about: About::Kernel,
+        title: "inodes were left on unlinked lists, and the log is clean",
+        test: |f| match f.log {
+            LogState::Dirty => Answer::No,
+            LogState::Unknown => Answer::Unknown("not looked at yet: whether recovery runs hangs on the log".into()),
+            LogState::Clean => f.faults(|h| &h.unlinked),
+        },
+        effects: &[danger(v(6, 0), v(6, 6), "an inode from such a list that is met again (a rename, the unlink of its neighbour) finds no link back in memory: EFSCORRUPTED, shutdown")],
+        explanation: "Kernels empty the lists of unlinked inodes only after recovering a dirty log. From 6.0 on each inode on a list must be in \
+            memory with the one before it; those that a clean mount leaves behind are not. 6.6 loads them when they are needed.",
+        advice: "Use 6.6 or later, or an older kernel than 6.0; xfs_repair frees the inodes.",
+        source: "2fd26cc07e9f (6.0), 68b957f64fca, 83771c50e42b (6.6)",
+        confidence: Confidence::Inferred,
+        fire: "an inode put on a list of AGI 0 by xfs_db, log clean (neighbour: lists empty)",
     },
 ];

@@ -23,7 +23,7 @@ pub mod stream;
 mod unseen;
 
 pub use deep::{Deep, Met, arithmetic};
-pub use facts::{Asked, Facts, Fault, Headers, LogState};
+pub use facts::{Asked, Facts, Fault, Headers, Journal, Known, LogState, Same};
 pub use kernel::{Config, Kernel, Stable, Version};
 pub use minlog::minimum_log_blocks;
 pub use nullderef::{Lookup, lookup};
@@ -395,6 +395,18 @@ pub struct Verdict<'a> {
     pub notes: Vec<Applied<'a>>,
     /// What was not looked at and could change the verdict.
     pub undecided: Vec<Undecided<'a>>,
+}
+
+impl Verdict<'_> {
+    /// Is a refusal undecided that would change how it mounts? Then `mount` is only what it would be without.
+    pub fn is_open(&self) -> bool {
+        // Which device an image will lie on is no question of the image.
+        let blocks = |u: &&Undecided<'_>| {
+            u.row.id != geometry::SECTOR && matches!(u.effect.severity, Severity::Refuse | Severity::Ro)
+        };
+        let usual = if self.modes.meets(Modes::RW) { Modes::RW } else { Modes::RO };
+        self.modes.meets(usual) && self.undecided.iter().filter(blocks).any(|u| u.effect.modes.meets(usual))
+    }
 }
 
 impl<'a> Evaluation<'a> {

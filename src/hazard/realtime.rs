@@ -253,6 +253,36 @@ pub(super) const ROWS: &[Row] = &[
         fire: "mkfs.xfs -r rtdev=R asked about without --rtdev (neighbour: with)",
     },
     Row {
+        id: "rt-device-is-other-device",
+        refs: "RT-23",
+        about: About::Kernel,
+        title: "the realtime device is the data or the log device",
+        test: |f| f.at(f.same.rt_data || f.same.rt_log, "rblocks", || format!("rtdev= names the {} device", if f.same.rt_data { "data" } else { "log" })),
+        effects: &[refuse(ALWAYS, NEVER, "\"Cannot mount filesystem with identical rtdev and ddev/logdev\", EINVAL")],
+        explanation: "Data, log and realtime section need devices of their own.",
+        advice: "Name the device that the realtime section is on.",
+        source: "xfs_super.c:xfs_open_devices",
+        confidence: Confidence::Inferred,
+        fire: "any image with a realtime section, and rtdev= the data device (neighbour: its own)",
+    },
+    Row {
+        id: "rt-sector-larger",
+        refs: "RT-24",
+        about: About::Kernel,
+        title: "the realtime device has larger sectors than the file system",
+        test: |f| f.at(
+            f.rt() && !f.internal_rt() && f.rt_sector.is_some_and(|sector| sector > u32::from(f.sb.sectsize)),
+            "sectsize",
+            || format!("sectsize is {}, the realtime device has logical sectors of {} bytes", f.sb.sectsize, f.rt_sector.unwrap_or(0)),
+        ),
+        effects: &[refuse(ALWAYS, NEVER, "\"Cannot use blocksize ... on device\" (before 6.12 \"Cannot set_blocksize\"), EINVAL")],
+        explanation: "The sectors of the file system are those of its data device, and are used on the realtime device, too.",
+        advice: "Put the section on a device with logical sectors no larger than the file system's.",
+        source: "xfs_super.c:xfs_setup_devices; run on 6.1 and 7.2",
+        confidence: Confidence::Confirmed,
+        fire: "a realtime device copied to a disk with logical sectors of 4096 (neighbour: of 512)",
+    },
+    Row {
         id: "rt-device-internal",
         refs: "RT-02",
         about: About::Kernel,
@@ -291,7 +321,10 @@ pub(super) const ROWS: &[Row] = &[
             match bytes {
                 _ if !f.rt() => Answer::No,
                 None => Answer::Unknown("no --rtdev was given".into()),
-                Some(bytes) => f.at(needed > u128::from(bytes), "rblocks", || format!("the section ends at byte {needed}, the device at {bytes}")),
+                Some(bytes) => {
+                    let short = f.at(needed > u128::from(bytes), "rblocks", || format!("the section ends at byte {needed}, the device at {bytes}"));
+                    f.end_of(crate::units::Device::Rt, short)
+                }
             }
         },
         effects: &[refuse(ALWAYS, NEVER, "\"realtime device size check failed\" (7.2: \"cannot read last RT device sector\"), EIO, with norecovery too")],

@@ -93,6 +93,10 @@ fn summary(kernels: &[Kernel], verdicts: &[Verdict<'_>]) -> String {
         let all = verdicts.iter().all(|v| v.mount == Mount::Refused);
         parts.push(if all { "refused by every kernel asked about".to_owned() } else { format!("refused by {list}") });
     }
+    let open: Vec<bool> = verdicts.iter().map(Verdict::is_open).collect();
+    if open.contains(&true) {
+        parts.push(format!("not decided for {} (see below)", ranges(&names, &open)));
+    }
     parts.join("; ")
 }
 
@@ -127,6 +131,14 @@ pub fn text(name: &str, evaluation: &Evaluation<'_>, kernels: &[Kernel], asked: 
     out
 }
 
+/// Ids of the refusals that are not decided.
+fn open_rows(verdict: &Verdict<'_>) -> String {
+    let blocks = |severity| matches!(severity, Severity::Refuse | Severity::Ro);
+    let ids: Vec<&str> =
+        verdict.undecided.iter().filter(|u| blocks(u.effect.severity)).map(|undecided| undecided.row.id).collect();
+    list(&ids)
+}
+
 /// `mounts rw`, and what is wrong with that.
 fn headline(kernel: &Kernel, verdict: &Verdict<'_>) -> String {
     let ids: Vec<&str> = decisive(verdict).iter().map(|r| r.row.id).collect();
@@ -138,6 +150,9 @@ fn headline(kernel: &Kernel, verdict: &Verdict<'_>) -> String {
         Mount::Refused if verdict.modes.meets(Modes::NOREC) => format!("refused, only ro,norecovery works: {ids}"),
         Mount::Refused => format!("refused: {ids}"),
     };
+    if verdict.is_open() {
+        return format!("{}: not decided; {how} unless one of these refuses: {}", kernel.name, open_rows(verdict));
+    }
     format!("{}: {how}", kernel.name)
 }
 
@@ -180,7 +195,11 @@ fn one_kernel(out: &mut String, kernel: &Kernel, verdict: &Verdict<'_>, title: b
         reason(out, applied);
     }
     if verdict.reasons.is_empty() {
-        out.push_str("Nothing that was looked at speaks against it.\n");
+        out.push_str(if verdict.is_open() {
+            "No obstacle found, but not everything was looked at (see \"Not decided\" below).\n"
+        } else {
+            "Nothing that was looked at speaks against it.\n"
+        });
     }
     for applied in verdict.notes.iter().filter(|n| n.row.id != "rt-none") {
         let remark = applied.remark.as_ref().map_or(String::new(), |r| format!(" ({r})"));

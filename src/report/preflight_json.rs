@@ -37,6 +37,7 @@ pub fn lines(name: &str, evaluation: &Evaluation<'_>, kernels: &[Kernel], warnin
             "kernel": kernel.name,
             "upstream": kernel.version.to_string(),
             "mount": verdict.mount.name(),
+            "decided": !verdict.is_open(),
             "reasons": ids(&verdict.reasons),
             "modes": {
                 "rw": verdict.modes.meets(Modes::RW),

@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use xfsinspect::format::{Field, Structure, agf, agfl, agi, checksum, superblock};
-use xfsinspect::hazard::{Asked, Config, Facts, LogState};
+use xfsinspect::hazard::{Asked, Config, Facts, LogState, Same};
 use xfsinspect::source::Source;
 use xfsinspect::units::ByteOffset;
 use xfsinspect::volume::{Choice, Devices, Volume};
@@ -124,6 +124,10 @@ pub struct Made {
     pub sector: Option<u32>,
     pub state: LogState,
     pub config: Option<Config>,
+    pub same: Same,
+    pub mounted: bool,
+    pub rt_sector: Option<u32>,
+    pub log_sector: Option<u32>,
 }
 
 pub fn number(text: &str) -> u64 {
@@ -153,8 +157,18 @@ fn header(data: &Sparse, name: &str) -> (u64, &'static [Field], usize) {
 pub fn make(line: &str) -> Made {
     let mut words = line.split_whitespace();
     let base = Sparse::base(words.next().unwrap());
-    let mut made =
-        Made { data: base.clone(), rt: None, log: None, sector: None, state: LogState::Unknown, config: None };
+    let mut made = Made {
+        data: base.clone(),
+        rt: None,
+        log: None,
+        sector: None,
+        state: LogState::Unknown,
+        config: None,
+        same: Same::default(),
+        mounted: false,
+        rt_sector: None,
+        log_sector: None,
+    };
     let mut mend: Vec<(u64, usize)> = Vec::new();
     let mut keep_crc = false;
     for word in words {
@@ -164,6 +178,11 @@ pub fn make(line: &str) -> Made {
             "rt" => made.rt = Some(number(right)),
             "log" => made.log = Some(number(right)),
             "len" => made.data.len = number(right),
+            "same" if right == "log" => made.same.log_data = true,
+            "same" => made.same.rt_data = true,
+            "mounted" => made.mounted = true,
+            "rtsector" => made.rt_sector = Some(number(right) as u32),
+            "logsector" => made.log_sector = Some(number(right) as u32),
             "sector" => made.sector = Some(number(right) as u32),
             "state" => made.state = if right == "dirty" { LogState::Dirty } else { LogState::Clean },
             "kconfig" => made.config = Some(Config::parse(&right.replace(',', "\n"), "kconfig").unwrap()),
@@ -216,6 +235,12 @@ impl Made {
     }
 
     pub fn facts(&self) -> Facts {
-        Facts::new(&self.volume(), Asked { logical_sector: self.sector, log: self.state, headers: true })
+        let asked = Asked { logical_sector: self.sector, log: self.state, headers: true };
+        let mut facts = Facts::new(&self.volume(), asked);
+        facts.same = self.same;
+        facts.mounted_uuids.extend(self.mounted.then_some(facts.sb.uuid));
+        facts.rt_sector = self.rt_sector.or(facts.rt_sector);
+        facts.log_sector = self.log_sector.or(facts.log_sector);
+        facts
     }
 }

@@ -1,14 +1,16 @@
 //! The items that recovery will replay: the operations of the live records, put together to transactions.
 //! `xlog_recover_process_data`, `xlog_recover_process_ophdr`, `xlog_recover_add_to_trans`, `xlog_recover_commit_trans`
-//! (xfs_log_recover.c). Only the first region of an item is looked at, which says what the item changes.
+//! (xfs_log_recover.c). Only the first region of an item is looked at, which says what the item changes; of the primary
+//! superblock all of it, so that the geometry after recovery is known.
 
 use super::blocks::LogBlocks;
 use super::records::{Fault, Record, Records, Recovery, fault};
 use super::{Log, Unknown};
 use crate::format::Structure;
 use crate::format::log::{self, OpHeader};
-use crate::format::log_item::{FIRST_REGION, LogItem, MAX_REGIONS, Order, TRANS_HEADER, TRANS_MAGIC};
-use crate::units::LogBlock;
+use crate::format::log_item::{FIRST_REGION, LogItem, MAX_REGIONS, Order, TRANS_HEADER, TRANS_MAGIC, chunks};
+use crate::format::superblock::{self, Superblock};
+use crate::units::{ByteOffset, Daddr, Device, LogBlock, Lsn};
 use crate::volume::Volume;
 use std::collections::HashMap;
 
@@ -17,6 +19,12 @@ const MOST: usize = 1 << 20;
 
 /// Transactions that may be open at once: a log has a few, one for each thread of old kernels.
 const MOST_OPEN: usize = 1 << 16;
+
+/// Bytes of the superblock that are kept: more than it has fields.
+const SUPERBLOCK: usize = 512;
+
+/// Where a part of the superblock begins, and the part.
+type Patch = (usize, Vec<u8>);
 
 /// A transaction that has not been committed yet.
 #[derive(Default)]
@@ -32,6 +40,10 @@ struct Transaction {
     regions: u16,
     /// … and will have.
     total: u16,
+    /// Where the further regions belong, if it is the superblock …
+    runs: Vec<(usize, usize)>,
+    /// … and what they say.
+    superblock: Vec<Patch>,
 }
 
 /// Why an operation cannot be replayed: field, value, what would be right.
@@ -60,9 +72,38 @@ impl Transaction {
             };
             (self.regions, self.total, self.length) = (0, total, 0);
             self.more(bytes);
+        } else {
+            self.part(bytes, order);
         }
         self.regions = self.regions.saturating_add(1);
         Ok(())
+    }
+
+    /// A further region: kept if it is part of the superblock.
+    fn part(&mut self, bytes: &[u8], order: Order) {
+        if self.regions == 1 {
+            let first = LogItem::decode(&self.first, self.length, order);
+            let primary = matches!(first, Some(LogItem::Buffer { daddr: Daddr(0), cancelled: false, .. }));
+            self.runs = if primary { chunks(&self.first, order) } else { Vec::new() };
+        }
+        let run = usize::from(self.regions).checked_sub(1).and_then(|i| self.runs.get(i));
+        if let Some(&(at, length)) = run
+            && at < SUPERBLOCK
+        {
+            let length = length.min(bytes.len()).min(SUPERBLOCK);
+            self.superblock.push((at, bytes.get(..length).unwrap_or_default().to_vec()));
+        }
+    }
+
+    /// The rest of such a region.
+    fn rest_of_part(&mut self, bytes: &[u8]) {
+        let run = usize::from(self.regions).checked_sub(2).and_then(|i| self.runs.get(i));
+        if let Some(&(at, length)) = run
+            && let Some((_, part)) = self.superblock.last_mut().filter(|(begin, _)| *begin == at)
+        {
+            let room = length.min(SUPERBLOCK).saturating_sub(part.len()).min(bytes.len());
+            part.extend_from_slice(bytes.get(..room).unwrap_or_default());
+        }
     }
 
     fn header_part(&mut self, bytes: &[u8]) -> Result<(), Bad> {
@@ -81,6 +122,8 @@ impl Transaction {
         }
         if self.regions == 1 {
             self.more(bytes);
+        } else {
+            self.rest_of_part(bytes);
         }
         Ok(())
     }
@@ -107,6 +150,7 @@ impl Transaction {
             Some(item) => self.items.push(item),
         }
         self.first.clear();
+        self.runs.clear();
         Ok(())
     }
 }
@@ -116,6 +160,8 @@ struct Replay<'a> {
     blocks: LogBlocks<'a>,
     open: HashMap<u32, Transaction>,
     kept: usize,
+    /// Parts of the superblock that were committed, with the record's sequence number.
+    superblock: Vec<(Lsn, Patch)>,
 }
 
 impl Replay<'_> {
@@ -155,7 +201,7 @@ impl Replay<'_> {
                     format!("at most {}, the rest of the record", behind.len()),
                 )));
             };
-            if let Err(bad) = self.operation(&op, bytes, order, record.at, on) {
+            if let Err(bad) = self.operation(&op, bytes, order, record, on) {
                 return Ok(Some(bad));
             }
             if self.kept > MOST {
@@ -169,12 +215,43 @@ impl Replay<'_> {
         Ok(None)
     }
 
+    /// Keeps the last parts of the superblock: each transaction that changes it has all of its fields.
+    fn committed(&mut self, lsn: Lsn, patches: Vec<Patch>) {
+        for patch in patches {
+            self.superblock.retain(|(_, (at, part))| *at != patch.0 || part.len() > patch.1.len());
+            self.superblock.push((lsn, patch));
+        }
+    }
+
+    /// The superblock on disk with what recovery writes into it; `None` where it writes nothing.
+    fn recovered(self) -> Result<Option<Superblock>, Unknown> {
+        if self.superblock.is_empty() {
+            return Ok(None);
+        }
+        let length = u32::try_from(SUPERBLOCK).unwrap_or(512);
+        let block = self.blocks.volume().read(Device::Data, ByteOffset(0), length, "sb 0");
+        let mut bytes = block.map_err(|error| Unknown::Unreadable(error.to_string()))?.bytes;
+        let on_disk = Superblock::decode(&bytes).filter(|sb| sb.magicnum == superblock::MAGIC);
+        // What is newer on disk stays (xlog_recover_get_buf_lsn).
+        let newer = on_disk.filter(|sb| sb.features().is_v5() && sb.lsn != u64::MAX).map_or(0, |sb| sb.lsn);
+        let mut changed = false;
+        for (lsn, (at, part)) in &self.superblock {
+            if newer != 0 && newer >= lsn.0 {
+                continue;
+            }
+            for (to, from) in bytes.iter_mut().skip(*at).zip(part) {
+                (*to, changed) = (*from, true);
+            }
+        }
+        Ok(Superblock::decode(&bytes).filter(|sb| changed && sb.magicnum == superblock::MAGIC))
+    }
+
     fn operation(
         &mut self,
         op: &OpHeader,
         bytes: &[u8],
         order: Order,
-        at: LogBlock,
+        record: &Record,
         on: &mut dyn FnMut(LogBlock, LogItem),
     ) -> Result<(), Bad> {
         if !log::CLIENTS.contains(&op.clientid) {
@@ -199,7 +276,8 @@ impl Replay<'_> {
                 transaction.finish(order)?;
                 self.kept = self.kept.saturating_sub(before);
                 let done = self.open.remove(&op.tid).unwrap_or_default();
-                done.items.into_iter().for_each(|item| on(at, item));
+                done.items.into_iter().for_each(|item| on(record.at, item));
+                self.committed(record.header.lsn(), done.superblock);
                 return Ok(());
             }
             log::OP_UNMOUNT => {
@@ -214,26 +292,50 @@ impl Replay<'_> {
     }
 }
 
+/// What came of the items.
+#[derive(Clone, Debug, Default)]
+pub struct Replayed {
+    /// Where recovery fails, if it does.
+    pub fails: Option<(LogBlock, Fault)>,
+    /// The primary superblock as recovery will leave it, where it changes it.
+    pub superblock: Option<Superblock>,
+}
+
 /// Hands the items of committed transactions to `on`, with the block of the record that commits them; `recovery` is what
-/// [`verify`](super::verify) said of this log. Gives the place where recovery fails, if it does.
+/// [`verify`](super::verify) said of this log.
 ///
 /// # Errors
 /// A block that could not be read, or more open transactions than fit into memory.
+pub fn replay(
+    volume: &Volume,
+    log: &Log,
+    recovery: &Recovery,
+    on: &mut dyn FnMut(LogBlock, LogItem),
+) -> Result<Replayed, Unknown> {
+    let Some(area) = log.area.filter(|_| recovery.fails.is_none() && recovery.from != recovery.to) else {
+        return Ok(Replayed { fails: recovery.fails.clone(), superblock: None });
+    };
+    let blocks = LogBlocks::new(volume, area);
+    let mut replay = Replay { blocks, open: HashMap::new(), kept: 0, superblock: Vec::new() };
+    for record in Records::new(volume, area, recovery.from, recovery.to) {
+        let record = record?;
+        if let Some((field, found, expected)) = replay.record(&record, on)? {
+            let fails = Some((record.at, fault(field, found, expected)));
+            return Ok(Replayed { fails, superblock: None });
+        }
+    }
+    Ok(Replayed { fails: None, superblock: replay.recovered()? })
+}
+
+/// [`replay`], where only the items and whether recovery fails are asked for.
+///
+/// # Errors
+/// As [`replay`].
 pub fn items(
     volume: &Volume,
     log: &Log,
     recovery: &Recovery,
     on: &mut dyn FnMut(LogBlock, LogItem),
 ) -> Result<Option<(LogBlock, Fault)>, Unknown> {
-    let Some(area) = log.area.filter(|_| recovery.fails.is_none() && recovery.from != recovery.to) else {
-        return Ok(recovery.fails.clone());
-    };
-    let mut replay = Replay { blocks: LogBlocks::new(volume, area), open: HashMap::new(), kept: 0 };
-    for record in Records::new(volume, area, recovery.from, recovery.to) {
-        let record = record?;
-        if let Some((field, found, expected)) = replay.record(&record, on)? {
-            return Ok(Some((record.at, fault(field, found, expected))));
-        }
-    }
-    Ok(None)
+    replay(volume, log, recovery, on).map(|replayed| replayed.fails)
 }

@@ -14,7 +14,7 @@ mod tests;
 
 pub use changes::Changes;
 pub use ends::{probe, state};
-pub use items::items;
+pub use items::{Replayed, items, replay};
 pub use records::{Fault, Record, Records, Recovery, verify};
 
 use crate::error::Place;
@@ -237,7 +237,8 @@ impl Log {
     /// come would look older than what is on disk. `None` where the log tells nothing.
     pub fn allows(&self, lsn: Lsn) -> Option<bool> {
         match &self.state {
-            State::Zeroed { .. } => Some(lsn.cycle() == 0),
+            // An empty log begins with cycle 1, block 0 (xlog_alloc_log).
+            State::Zeroed { .. } => Some(lsn <= Lsn::new(1, LogBlock(0))),
             _ => self.ends().map(|ends| lsn <= ends.current),
         }
     }
