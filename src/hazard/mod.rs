@@ -398,14 +398,20 @@ pub struct Verdict<'a> {
 }
 
 impl Verdict<'_> {
+    /// Refusals that are not decided and would change how it mounts. Which device an image will lie on is no question of the
+    /// image.
+    pub fn open(&self) -> impl Iterator<Item = &Undecided<'_>> {
+        let usual = if self.modes.meets(Modes::RW) { Modes::RW } else { Modes::RO };
+        let (row, modes) = (geometry::SECTOR, self.modes);
+        self.undecided.iter().filter(move |u| {
+            let blocks = matches!(u.effect.severity, Severity::Refuse | Severity::Ro);
+            blocks && u.row.id != row && modes.meets(usual) && u.effect.modes.meets(usual)
+        })
+    }
+
     /// Is a refusal undecided that would change how it mounts? Then `mount` is only what it would be without.
     pub fn is_open(&self) -> bool {
-        // Which device an image will lie on is no question of the image.
-        let blocks = |u: &&Undecided<'_>| {
-            u.row.id != geometry::SECTOR && matches!(u.effect.severity, Severity::Refuse | Severity::Ro)
-        };
-        let usual = if self.modes.meets(Modes::RW) { Modes::RW } else { Modes::RO };
-        self.modes.meets(usual) && self.undecided.iter().filter(blocks).any(|u| u.effect.modes.meets(usual))
+        self.open().next().is_some()
     }
 }
 

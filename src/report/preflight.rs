@@ -133,9 +133,7 @@ pub fn text(name: &str, evaluation: &Evaluation<'_>, kernels: &[Kernel], asked: 
 
 /// Ids of the refusals that are not decided.
 fn open_rows(verdict: &Verdict<'_>) -> String {
-    let blocks = |severity| matches!(severity, Severity::Refuse | Severity::Ro);
-    let ids: Vec<&str> =
-        verdict.undecided.iter().filter(|u| blocks(u.effect.severity)).map(|undecided| undecided.row.id).collect();
+    let ids: Vec<&str> = verdict.open().map(|undecided| undecided.row.id).collect();
     list(&ids)
 }
 

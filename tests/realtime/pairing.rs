@@ -36,7 +36,11 @@ fn the_device_of_another_file_system() {
     let right = [("rtdev-of-another-fs", 1), ("rtdev-of-another-fs", 1), ("7.2: refused: rt-superblock-bad", 1)];
     all("v5-rtgroups", &["--rtdev", &foreign], right);
     // A section without groups has nothing of its own on the device: only its size, and what else may begin there.
-    let right = [("rtdev-too-short", 1), ("rtdev-too-short", 1), ("7.2: refused: rt-device-short", 1)];
+    let right = [
+        ("rtdev-too-short", 1),
+        ("rtdev-too-short", 1),
+        ("7.2: refused: rt-device-is-other-device, rt-device-short", 1),
+    ];
     all("v5-rt-64k", &["--rtdev", &path("v5-rt-64k")], right);
     let (text, _) = run("rt", "v5-rt-64k", &["--rtdev", &path("v5-rt-64k")]);
     assert!(text.contains("rtdev-holds-something-else") && text.contains("an XFS superblock"), "{text}");
