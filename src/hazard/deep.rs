@@ -59,6 +59,10 @@ pub struct Deep {
     pub sequence: Met,
     /// P5: an extent of a realtime file beyond the section.
     pub file_outside: Met,
+    /// P0: an unlinked realtime file, which recovery frees.
+    pub orphan: Met,
+    /// A realtime file of two or more extents.
+    pub pieces: Met,
     /// P6: a directory, attribute, symlink or quota extent outside the AGs.
     pub metadata_outside: Met,
     /// P6: a block of a symbolic link or of an attribute value that its map lacks.
@@ -296,6 +300,11 @@ impl Reader<'_> {
         let volume = self.volume;
         let sb = volume.superblock();
         let unit = u64::from(section.rt.extent_blocks).max(1);
+        let place = || inode.place(volume);
+        if inode.extents(Fork::Data) > 1 {
+            let text = || format!("a realtime file of {} extents", inode.extents(Fork::Data));
+            self.deep.pieces.at(|| place().field("core.nextents"), text);
+        }
         for extent in extents::extents(self.walk, inode, Fork::Data) {
             let extent = match extent {
                 Ok(extent) => extent,
@@ -337,6 +346,23 @@ impl Reader<'_> {
         }
     }
 
+    /// Unlinked inodes that recovery frees, where they are realtime files, or stand in the log alone.
+    fn unlinked(&mut self, ag: AgNumber, agi: &crate::format::agi::Agi) {
+        for &agino in agi.unlinked.iter().filter(|agino| **agino != crate::units::AgIno::NULL) {
+            let Some(ino) = self.walk.geometry().join_inode(ag, agino) else { continue };
+            let Ok(block) = self.walk.inode(ino) else { continue };
+            let inode = block.inode();
+            if inode.mode() == 0 {
+                let text = || "an unlinked inode whose content waits in the log: it may be a realtime file".into();
+                self.deep.orphan.at(|| inode.place(self.volume).field("core.mode"), text);
+            } else if inode.is_realtime() {
+                self.deep
+                    .orphan
+                    .at(|| inode.place(self.volume).field("core.realtime"), || "an unlinked realtime file".into());
+            }
+        }
+    }
+
     fn ag_btrees(&mut self, ag: AgNumber) {
         let walk = self.walk;
         let features = &walk.context().features;
@@ -359,6 +385,7 @@ impl Reader<'_> {
         }
         match &agi {
             Ok(agi) => {
+                self.unlinked(ag, agi);
                 roots.push((&inobt::SHAPE, group::inobt(ag, agi)));
                 if features.has_finobt() {
                     roots.push((&finobt::SHAPE, group::finobt(ag, agi)));

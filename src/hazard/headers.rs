@@ -1,6 +1,6 @@
 //! AG headers: what a kernel makes of damaged ones when it mounts, and of free lists in old layouts.
 
-use super::kernel::{ALWAYS, NEVER, by, v};
+use super::kernel::{ALWAYS, NEVER, by, v, v26};
 use super::{About, Confidence, Facts, Kernel, LogState, Modes, Row, Severity, danger, effect, note};
 
 /// Does a read-write mount compute reservations from the AGF (reflink, rmapbt)?
@@ -14,6 +14,11 @@ fn reserves_by_agi(f: &Facts, _: &Kernel) -> bool {
 /// Are all AG headers read when the log is not known to be clean?
 fn counts_lazily(f: &Facts, _: &Kernel) -> bool {
     f.features.has_lazy_count() && f.log != LogState::Dirty
+}
+
+/// Is the length the only fault? Kernels before 4.19 do not compare it with the superblock.
+fn length_alone(faults: &[super::Fault]) -> bool {
+    faults.iter().all(|fault| fault.text.starts_with("length is "))
 }
 
 const ALL: &str = "the mount reads every AGF to reserve space, finds this one bad: EFSCORRUPTED; read-only too";
@@ -46,10 +51,14 @@ pub(super) const ROWS: &[Row] = &[
         about: About::Kernel,
         title: "a damaged AGF, mounted without recovery",
         test: |f| f.faults(|h| &h.agf),
-        effects: &[effect(v(3, 8), NEVER, Severity::Refuse, Modes::NOREC, "ro,norecovery: free space is counted in every AG, EFSCORRUPTED").only(counts_lazily)],
+        effects: &[
+            effect(v(4, 19), NEVER, Severity::Refuse, Modes::NOREC, "ro,norecovery: free space is counted in every AG, EFSCORRUPTED").only(counts_lazily),
+            effect(v26(37), v(4, 19), Severity::Refuse, Modes::NOREC, "ro,norecovery: free space is counted in every AG, EFSCORRUPTED")
+                .only(|f, k| counts_lazily(f, k) && !f.headers.as_ref().is_ok_and(|h| length_alone(&h.agf))),
+        ],
         explanation: "Without recovery the kernel cannot know that the counters of the superblock are right, and adds up all AG headers.",
         advice: "Mount ro where the log is clean, or run xfs_repair.",
-        source: "xfs_mount.c:xfs_check_summary_counts, xfs_initialize_perag_data; run on 5.10, 6.1, 6.12, 7.2",
+        source: "xfs_mount.c:xfs_check_summary_counts, xfs_initialize_perag_data; run on 2.6.37 to 4.19, 5.10, 6.1, 6.12, 7.2",
         confidence: Confidence::Confirmed,
         fire: "xfs_db -x -c 'agf 1' -c 'write -d freeblks 4000000' (neighbour: untouched)",
     },
@@ -77,7 +86,11 @@ pub(super) const ROWS: &[Row] = &[
         about: About::Kernel,
         title: "a damaged AGI, mounted without recovery",
         test: |f| f.faults(|h| &h.agi),
-        effects: &[effect(v(3, 8), NEVER, Severity::Refuse, Modes::NOREC, "ro,norecovery: inodes are counted in every AG, EFSCORRUPTED").only(counts_lazily)],
+        effects: &[
+            effect(v(4, 19), NEVER, Severity::Refuse, Modes::NOREC, "ro,norecovery: inodes are counted in every AG, EFSCORRUPTED").only(counts_lazily),
+            effect(v26(37), v(4, 19), Severity::Refuse, Modes::NOREC, "ro,norecovery: inodes are counted in every AG, EFSCORRUPTED")
+                .only(|f, k| counts_lazily(f, k) && !f.headers.as_ref().is_ok_and(|h| length_alone(&h.agi))),
+        ],
         explanation: "Without recovery the kernel cannot know that the counters of the superblock are right, and adds up all AG headers.",
         advice: "Mount ro where the log is clean, or run xfs_repair.",
         source: "xfs_mount.c:xfs_check_summary_counts, xfs_initialize_perag_data",

@@ -1,6 +1,6 @@
 //! The log: its size, sectors, stripe unit and device, and what each release tests of them.
 
-use super::kernel::{ALWAYS, NEVER, since, v};
+use super::kernel::{ALWAYS, NEVER, since, v, v26};
 use super::minlog::minimum_log_blocks;
 use super::{
     About, Answer, Confidence, Facts, Kernel, LogState, Modes, Row, Severity, Stable, danger, effect, note, refuse,
@@ -107,6 +107,7 @@ pub(super) const ROWS: &[Row] = &[
         effects: &[
             refuse(v(6, 5), NEVER, "EFSCORRUPTED (Structure needs cleaning)").also(VERIFIER),
             refuse(v(4, 17), v(6, 5), "\"log stripe unit ... bytes must be a multiple of block size\", EINVAL"),
+            super::crash(v26(37), v(3, 2), Modes::RW, "not tested: a read-write mount oopses (seen on 2.6.37 and 3.1)"),
             note(ALWAYS, v(4, 17), "not tested; log buffers may be rounded wrongly"),
         ],
         explanation: "Log records are padded to the stripe unit, which must be whole blocks.",

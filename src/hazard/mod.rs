@@ -166,12 +166,14 @@ pub struct Effect {
     pub fixed: &'static [Stable],
     /// Stable releases of series before `from` that are already concerned.
     pub also: &'static [Stable],
+    /// The mount itself crashes or hangs in these modes: they do not work, and the machine may not, either.
+    pub crash: bool,
     /// A further condition on the image and the kernel.
     pub only: Option<fn(&Facts, &Kernel) -> bool>,
 }
 
 const fn effect(from: Version, until: Version, severity: Severity, modes: Modes, outcome: &'static str) -> Effect {
-    Effect { from, until, severity, modes, outcome, fixed: &[], also: &[], only: None }
+    Effect { from, until, severity, modes, outcome, fixed: &[], also: &[], crash: false, only: None }
 }
 /// Refused in every mode from `from` to before `until`.
 const fn refuse(from: Version, until: Version, outcome: &'static str) -> Effect {
@@ -184,6 +186,10 @@ const fn read_only(from: Version, until: Version, outcome: &'static str) -> Effe
 /// Dangerous once mounted read-write.
 const fn danger(from: Version, until: Version, outcome: &'static str) -> Effect {
     effect(from, until, Severity::Danger, Modes::RW, outcome)
+}
+/// The mount itself crashes or hangs in these modes.
+const fn crash(from: Version, until: Version, modes: Modes, outcome: &'static str) -> Effect {
+    Effect { crash: true, ..effect(from, until, Severity::Danger, modes, outcome) }
 }
 /// Worth knowing.
 const fn note(from: Version, until: Version, outcome: &'static str) -> Effect {
@@ -362,7 +368,7 @@ pub struct Undecided<'a> {
 pub enum Mount {
     /// Read-write, no hazard known.
     Rw,
-    /// Read-write, and something dangerous applies.
+    /// Read-write, and something dangerous applies, perhaps to the mount itself ([`Verdict::modes`]).
     Hazard,
     /// Only read-only.
     Ro,
@@ -387,7 +393,7 @@ impl Mount {
 pub struct Verdict<'a> {
     /// How it mounts.
     pub mount: Mount,
-    /// The modes that are not refused.
+    /// The modes that are not refused, and in which the mount does not crash.
     pub modes: Modes,
     /// Refusals, restrictions and dangers that apply, worst mode first.
     pub reasons: Vec<Applied<'a>>,
@@ -443,12 +449,15 @@ impl<'a> Evaluation<'a> {
             .iter()
             .filter(|a| matches!(a.effect.severity, Severity::Refuse | Severity::Ro))
             .fold(Modes::NONE, |modes, a| modes.or(a.effect.modes));
-        let modes = Modes::ALL.without(refused);
+        // Where nothing refuses the mount, it begins, and may crash.
+        let begun = Modes::ALL.without(refused);
+        let crashed = all.iter().filter(|a| a.effect.crash).fold(Modes::NONE, |modes, a| modes.or(a.effect.modes));
+        let modes = begun.without(crashed);
         let (mut reasons, mut notes) = (Vec::new(), Vec::new());
         for applied in all {
             match applied.effect.severity {
                 Severity::Refuse | Severity::Ro => reasons.push(applied),
-                Severity::Danger if applied.effect.modes.meets(modes) => reasons.push(applied),
+                Severity::Danger if applied.effect.modes.meets(begun) => reasons.push(applied),
                 Severity::Danger => {}
                 Severity::Note if applied.effect.modes.meets(modes) => notes.push(applied),
                 Severity::Note => {}
@@ -462,7 +471,7 @@ impl<'a> Evaluation<'a> {
         });
         let dangerous =
             reasons.iter().any(|a| a.effect.severity == Severity::Danger && a.effect.modes.meets(Modes::RW));
-        let mount = if modes.meets(Modes::RW) {
+        let mount = if begun.meets(Modes::RW) {
             if dangerous { Mount::Hazard } else { Mount::Rw }
         } else if modes.meets(Modes::RO) {
             Mount::Ro

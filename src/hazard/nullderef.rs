@@ -6,7 +6,7 @@
 //! of the realtime section against that of the data section plays no part, nor do stripe unit, width or extent size.
 
 use super::kernel::{ALWAYS, NEVER, since, v, v26};
-use super::{About, Answer, Confidence, Facts, Kernel, Modes, Row, danger, effect, note, refuse};
+use super::{About, Answer, Confidence, Facts, Kernel, Modes, Row, crash, danger, effect, note, refuse};
 use super::{Effect, Severity};
 
 /// What a lookup of a block number does in kernels 2.6.37 to 3.7.
@@ -139,11 +139,20 @@ pub(super) const ROWS: &[Row] = &[
                 )
             })
         },
-        effects: &[danger(
+        effects: &[
+            crash(
+                v(3, 2),
+                v(3, 6),
+                Modes::RW,
+                "an unlinked realtime file waits in the dirty log: recovery of a read-write mount frees it and may oops in _xfs_buf_find (null pointer); ro works",
+            )
+            .only(|f, _| f.log != super::LogState::Clean && f.deep.as_ref().is_some_and(|deep| deep.orphan.is_met())),
+            danger(
             v(3, 2),
             v(3, 6),
             "any write, fallocate, truncate or delete of a realtime file may oops in _xfs_buf_find (null pointer, spinlock), fail with EIO, or change a foreign block as if it were bitmap; reading and a plain ro mount do not",
-        )],
+            ),
+        ],
         explanation: "xfs_rtbuf_get asks for the disk block of a bitmap or summary block with a count that nobody set. If the \
             stack holds zero or less there, the mapping loop never runs and the mapping stays stack garbage: its block number \
             leads to an AG that does not exist (oops), to a place past the device (EIO), or to some block of this file system, \
@@ -152,7 +161,7 @@ pub(super) const ROWS: &[Row] = &[
             only 3.5.0 was seen, later ones are counted as affected, and 3.3.y lies between two affected ones.",
         advice: "Do not write realtime files on this kernel. The first good one is 3.6; 3.8 also refuses wrong block numbers \
             instead of crashing. Mounted read-only the section can be read.",
-        source: "fs/xfs/xfs_rtalloc.c:xfs_rtbuf_get in 3.2.7, 3.2.71, 3.4.112, 3.5.0 (no initial value) against 3.6.0 (int nmap = 1); 3.0.101 and 3.1 use another helper",
+        source: "fs/xfs/xfs_rtalloc.c:xfs_rtbuf_get in 3.2.7, 3.2.71, 3.4.112, 3.5.0 (no initial value) against 3.6.0 (int nmap = 1); 3.0.101 and 3.1 use another helper; seen on 3.2.23, 3.4.4, 3.5.0 (81 of 81 writes or frees, 3 of 3 mounts with an unlinked file), never on 2.6.37 or 3.1",
         confidence: Confidence::Confirmed,
         fire: "mkfs.xfs -m crc=0 -r rtdev=R,extsize=64k D (neighbour: the same without -r)",
     },
@@ -176,13 +185,39 @@ pub(super) const ROWS: &[Row] = &[
         explanation: "The realtime allocator does not shorten a request to the end of the section: while it checks the last run of \
             free extents it fetches the next bitmap block, and when the number of extents is a multiple of the bits in a \
             block there is none. It takes a request for more than one realtime extent that begins in that last run (direct \
-            writes, fallocate, an extent size hint), and the last extent must be free (armed); while \
+            writes, fallocate, an extent size hint; up to 3.4 buffered writes, too), and the last extent must be free (armed); while \
             it is in use (latent), deleting the file at the end arms it. Even armed it says can, not will.",
         advice: "Use 5.10 or later (or a stable release with the fix); or make the section at least one extent longer or \
             shorter, so that it is no multiple of 8 x blocksize x extent size.",
-        source: "fs/xfs/xfs_rtalloc.c:xfs_rtcheck_range, xfs_rtallocate_extent_block (3.2.71, 2.6.36, 4.17.0, 4.19.40); fixed by 2a6ca4baed62 (5.10); stable releases from changelogs and review rounds",
+        source: "fs/xfs/xfs_rtalloc.c:xfs_rtcheck_range, xfs_rtallocate_extent_block (3.2.71, 2.6.36, 4.17.0, 4.19.40); fixed by 2a6ca4baed62 (5.10); stable releases from changelogs and review rounds; seen on 2.6.37 to 3.7.2 (oops or EIO by AG size), 3.8 and 4.4 (ENOMEM), 4.19 (EUCLEAN)",
         confidence: Confidence::Confirmed,
         fire: "mkfs.xfs -m crc=0 -d agsize=256m -r rtdev=<128 MiB>,extsize=4k D: 32768 extents (neighbour: 132 MiB, 33792)",
+    },
+    Row {
+        id: "rt-first-allocation-deadlock",
+        refs: "L1",
+        about: About::Kernel,
+        title: "realtime section on a kernel that locks the bitmap inode twice",
+        test: |f| f.at(f.classic_rt(), "rblocks", || format!("realtime section of {} blocks", f.sb.rblocks)),
+        effects: &[danger(v26(36), v26(39), "the first direct write or reservation (resvsp, fallocate) of a new realtime file hangs for ever; buffered writes do not")],
+        explanation: "The place of a new file is picked with the bitmap inode locked, which the allocation has locked before.",
+        advice: "Use 2.6.39 or later.",
+        source: "898621d5a72 (brings it), 04e99455ea5b (2.6.39); seen on 2.6.36, 2.6.37, 2.6.38, not on 2.6.39 and 3.1",
+        confidence: Confidence::Confirmed,
+        fire: "mkfs.xfs -m crc=0 -r rtdev=R D (neighbour: without -r)",
+    },
+    Row {
+        id: "rt-free-deadlock",
+        refs: "L2",
+        about: About::Kernel,
+        title: "a realtime file of two or more extents on a kernel that locks the bitmap inode for each",
+        test: |f| if f.classic_rt() { f.deep(NEEDS_EXTENTS, |deep| &deep.pieces) } else { Answer::No },
+        effects: &[danger(v26(36), v(3, 4), "unlink, truncate or punch of that file hangs for ever (3.3 was not tried)")],
+        explanation: "Each freed extent locks the bitmap inode again within one transaction. Files of one extent are freed well.",
+        advice: "Do not delete or truncate realtime files on this kernel; 3.4 has the mend.",
+        source: "xfs_rtalloc.c:xfs_rtfree_extent; seen on 2.6.36 to 3.2.23, not on 3.6.0 and later",
+        confidence: Confidence::Confirmed,
+        fire: "a realtime file with a hole between two written pieces",
     },
     Row {
         id: "agcount-too-small",
@@ -200,7 +235,7 @@ pub(super) const ROWS: &[Row] = &[
             agblocks at mount, so that null dereference can only be reached when the superblock changes under log recovery \
             (dirty-log-beyond-eofs).",
         advice: "xfs_repair takes the geometry of a good copy; compare show TARGET sb 1.",
-        source: "xfs_mount.c:xfs_mount_validate_sb (XFS_MAX_DBLOCKS) in 2.6.32 to 4.15, xfs_sb.c:xfs_validate_sb_common since",
+        source: "xfs_mount.c:xfs_mount_validate_sb (XFS_MAX_DBLOCKS) in 2.6.32 to 4.15, xfs_sb.c:xfs_validate_sb_common since; seen on 2.6.37 to 4.19: all refuse",
         confidence: Confidence::Confirmed,
         fire: "xfs_db -x -c 'sb 0' -c 'write -d agcount 3' on agcount 4 (neighbour: 4)",
     },
@@ -220,7 +255,7 @@ pub(super) const ROWS: &[Row] = &[
             a kernel before 5.10 (5.9.5) cut both files back. The first allocation or free that needs the missing block fails \
             as a block behind the bitmap does.",
         advice: "xfs_repair rebuilds bitmap and summary. Do not grow a realtime section on kernels before 5.10.",
-        source: "xfs_rtalloc.c:xfs_rtbuf_get; f4c32e87de7d (5.10, 5.9.5; in 4.9.337, 4.19.222, 5.4.286); mounts run on 5.10, 6.1, 6.12, 7.2",
+        source: "xfs_rtalloc.c:xfs_rtbuf_get; f4c32e87de7d (5.10, 5.9.5; in 4.9.337, 4.19.222, 5.4.286); mounts run on 5.10, 6.1, 6.12, 7.2; oops seen on 3.1, 3.2.23, 3.6.0",
         confidence: Confidence::Confirmed,
         fire: "xfs_db -x -c 'sb 0' -c 'addr rbmino' -c 'write -d u3.bmx[0].blockcount 1' where it was 2 (neighbour: untouched)",
     },
@@ -237,7 +272,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
         explanation: "A damaged extent of the bitmap or summary inode leads outside the AGs; see rt-uninitialised-nmap for the lookup.",
         advice: "xfs_repair rebuilds both files.",
-        source: "xfs_rtalloc.c:xfs_rtbuf_get; xfs_bmap.c:xfs_bmap_validate_extent (4.16.13 lacks it, 4.17.0 has it); run on four kernels",
+        source: "xfs_rtalloc.c:xfs_rtbuf_get; xfs_bmap.c:xfs_bmap_validate_extent (4.16.13 lacks it, 4.17.0 has it); run on four kernels; oops seen on 3.1, 3.2.23, 3.6.0",
         confidence: Confidence::Confirmed,
         fire: "xfs_db -x -c 'sb 0' -c 'addr rbmino' -c 'write -d u3.bmx[0].startblock 2621440' (neighbour: untouched)",
     },
@@ -308,7 +343,7 @@ pub(super) const ROWS: &[Row] = &[
         title: "the log holds changes of blocks beyond the data section (grown, then crashed)",
         test: waiting,
         effects: &[
-            danger(v26(37), v(3, 8), "null pointer oops during log recovery at mount").fixed(&[since(3, 7, 6)]).modes(Modes::RECOVERING),
+            crash(v26(37), v(3, 8), Modes::RECOVERING, "null pointer oops during log recovery at mount").fixed(&[since(3, 7, 6)]),
             effect(ALWAYS, v(6, 12), Severity::Refuse, Modes::RECOVERING, "log recovery fails, the mount is refused; norecovery works"),
         ],
         explanation: "growfs raises agcount in the log before the superblock on disk says so. After a crash recovery looks up blocks of \
@@ -316,7 +351,7 @@ pub(super) const ROWS: &[Row] = &[
             fix is in 6.12, and in later stable releases of 6.6, number unknown (not in 6.6.63). Seen on 6.1: the first mount fails, \
             but has written the superblock, so that the next one recovers the log.",
         advice: "Mount with 6.12 or later to recover the log.",
-        source: "6a18765b54e2 (6.12; absent in 6.10.0, 6.6.63, 6.1.192); xfs_log_recover.c:xlog_recover_do_primary_sb_buffer; run on 6.1 and 7.2",
+        source: "6a18765b54e2 (6.12; absent in 6.10.0, 6.6.63, 6.1.192); xfs_log_recover.c:xlog_recover_do_primary_sb_buffer; run on 6.1 and 7.2; oops seen on 3.1, 3.2.23, 3.6.0, rw and ro; ENOMEM on 4.4, 4.19",
         confidence: Confidence::Confirmed,
         fire: "testimages/recipes/grown.py: grow, then stop with everything in the log",
     },
