@@ -38,6 +38,10 @@ raised! { RAISED, structure "metafile", fields DinodeCore;
     /// The file belongs to a realtime group that is not there: its project number is that of its group.
     BAD_GROUP: "metafile-bad-group" corrupt projid_lo, "file of a realtime group that is not there",
         source "xfs_rtgroup.c:xfs_rtginode_load", since "6.13";
+    /// A quota file of the metadata directory belongs to no realtime group: its project number is 0. xfs_repair throws such
+    /// a file away, and with it limits and grace times; kernels do not look.
+    QUOTA_GROUP: "metafile-quota-of-group" corrupt projid_lo, "quota file with the number of a realtime group",
+        source "repair: discovery of quota inodes in the metadata directory", since "none";
     /// Quota and metadata files lie on the data section.
     REALTIME: "metafile-realtime" corrupt flags, "metadata file with the realtime flag",
         source "xfs_inode_buf.c:xfs_dinode_verify_metadir; scrub/common.c:xchk_metadata_inode_forks", since "scrub";
@@ -190,7 +194,12 @@ fn in_metadir(worker: &Worker<'_>, inode: Inode<'_>, data: Seen) {
     match what {
         metatype::RTBITMAP => whole(worker, inode, named.bitmap_bytes, data),
         metatype::RTSUMMARY => whole(worker, inode, named.summary_bytes, data),
-        metatype::USRQUOTA..=metatype::PRJQUOTA => whole(worker, inode, 0, data),
+        metatype::USRQUOTA..=metatype::PRJQUOTA => {
+            if inode.projid() != 0 {
+                ctx.raise(QUOTA_GROUP, &worker.spot(inode), inode.projid(), 0);
+            }
+            whole(worker, inode, 0, data);
+        }
         _ => {}
     }
     let of_group = (metatype::RTBITMAP..=metatype::RTREFCOUNT).contains(&what);
