@@ -32,8 +32,7 @@ fn old_kernels_mount_what_preflight_says() {
     let (mut cells, mut wrong) = (0, Vec::new());
     for line in text.lines().filter(|line| !line.starts_with('#')) {
         let (name, answers) = line.split_once(' ').unwrap();
-        let devices =
-            Devices { data: device(name, "").unwrap(), log: device(name, ".log"), rt: device(name, ".rt") };
+        let devices = Devices { data: device(name, "").unwrap(), log: device(name, ".log"), rt: device(name, ".rt") };
         let given = (devices.rt.is_some(), devices.log.is_some());
         // Without a superblock there is no verdict, and no kernel mounts it.
         let Ok(volume) = Volume::open(devices, Choice::default()) else {
