@@ -11,7 +11,7 @@ use crate::hazard::Same;
 use crate::report::text::{escaped, size};
 use crate::source::{self, Cached, FileKind, FileSource, Source, Window, container, mounts};
 use crate::units::{AgNumber, ByteOffset, Device};
-use crate::volume::{AgHeader, Choice, Devices, Lost, OpenError, Origin, Scan, Volume};
+use crate::volume::{AgHeader, Choice, Devices, Fit, Lost, OpenError, Origin, Scan, Volume, fit};
 use crate::walk::log::{self, Log};
 use crate::walk::{Inode, extents};
 use std::os::unix::ffi::OsStrExt;
@@ -180,6 +180,10 @@ pub fn open(session: &mut Session, path: &Path) -> Result<Target> {
         record_stats(session, &target.sources);
         return Err(Error::NotXfs(inside_container(&target, &*data_source)));
     }
+    if let Err(error) = mark_md(session, &target, &*data_source) {
+        record_stats(session, &target.sources);
+        return Err(error);
+    }
     mark_superblock(session, &target);
     mark_size(session, &target);
     if target.is_complete() {
@@ -274,6 +278,33 @@ impl Target {
 fn refuse_container(target: &Target, data: &dyn Source) -> bool {
     matches!(target.volume.origin(), Origin::Copy { .. } | Origin::Inferred { .. })
         && container::identify(data).is_some()
+}
+
+/// An md superblock beside a good superblock of XFS: a member of an array begins like the array, unless it was left behind
+/// by an array that is no more. Where the AG headers do not lie on this device as the superblock says, it holds a part.
+fn mark_md(session: &mut Session, target: &Target, data: &dyn Source) -> Result<()> {
+    let (Some(md), Some(found)) = (container::md(data), container::identify(data)) else { return Ok(()) };
+    let (name, volume) = (&target.name, &target.volume);
+    if !matches!(volume.origin(), Origin::Primary | Origin::Chosen { .. }) {
+        return Ok(());
+    }
+    let whole = md.holds_all() || fit(data, volume.superblock(), volume.geometry()) == Fit::Yes;
+    if !whole && matches!(volume.origin(), Origin::Primary) {
+        return Err(Error::NotXfs(describe(data, name).unwrap_or_default()));
+    }
+    let why = match (whole, md.holds_all()) {
+        (_, true) => "it holds all data of the array, and is read as it is",
+        (true, false) => {
+            "but the AG headers lie on this device as its superblock says, so that it is read as a file system of its own: \
+             the md superblock may be left from an older array"
+        }
+        (false, false) => {
+            "it is read through the superblock that was asked for; what lies on the other members is missing"
+        }
+    };
+    let outcome = if whole { Outcome::Clean } else { Outcome::Incomplete };
+    session.warn("md-member", format!("{name}: this is {}; {why}", found.name), outcome);
+    Ok(())
 }
 
 fn inside_container(target: &Target, data: &dyn Source) -> String {

@@ -105,6 +105,14 @@ pub const WARNINGS: &[Warning] = &[
         "If the file system was in use, look for the reason before it is mounted.",
     ),
     plain(
+        "md-member",
+        "the device is a member of an md array",
+        "An md superblock lies on the device, beside the superblock of XFS. A member of a mirror holds all data, and is read as \
+         it is; where the data are spread over the members, it is refused, unless the AG headers show that the file system \
+         lies on this device alone and the md superblock is an old one.",
+        "Inspect the array (mdadm --assemble --readonly, then /dev/mdX). Never write to one member alone.",
+    ),
+    plain(
         "mounted",
         "the file system is mounted",
         "The kernel holds changes in memory that are not on the device yet; what is read may be older, or a mixture of two \

@@ -138,35 +138,108 @@ fn metadump(head: &[u8]) -> Option<Container> {
 
 /// A member of a Linux software RAID array.
 fn md_member(source: &dyn Source, head: &[u8]) -> Option<Container> {
-    const MAGIC: u32 = 0xa92b_4efc;
+    md_superblock(source, head).map(|md| md.container())
+}
+
+/// What the md superblock of a device tells, wherever it lies.
+pub fn md_superblock(source: &dyn Source, head: &[u8]) -> Option<MdMember> {
     let end = source.len();
     let at_1_0 = end.checked_sub(8192).map(|at| at & !4095);
     let at_0_90 = (end & !65535).checked_sub(65536);
-    let (minor, sb) = if le32(head, 4096) == Some(MAGIC) {
-        ("1.2", head.get(4096..)?.to_vec())
-    } else if le32(head, 0) == Some(MAGIC) {
-        ("1.1", head.to_vec())
-    } else if let Some(sb) = at_1_0.map(|at| bytes_at(source, at, 4096)).filter(|b| le32(b, 0) == Some(MAGIC)) {
-        ("1.0", sb)
-    } else if let Some(sb) = at_0_90.map(|at| bytes_at(source, at, 4096)).filter(|b| le32(b, 0) == Some(MAGIC)) {
-        ("0.90", sb)
-    } else {
-        return None;
-    };
-    let old = minor == "0.90";
-    let level = le32(&sb, if old { 28 } else { 72 })?.cast_signed();
-    let disks = le32(&sb, if old { 40 } else { 92 })?;
-    let start = if old { 0 } else { le64(&sb, 128)?.checked_mul(512)? };
-    let whole = if level == 1 || disks <= 1 {
-        "each member of a mirror holds all of it"
-    } else {
-        "only a part of the data lies on this member, so the offset alone is not enough"
-    };
-    Some(Container {
-        name: format!("a member of an md array (metadata {minor}, level {level}, {disks} devices)"),
-        detail: Some(format!("inspect the array (/dev/mdX); data begin at byte {start}: {whole}")),
-        parts: vec![Part { name: "md data".into(), start, length: None }],
-    })
+    let inside = |at: usize| head.get(at..).unwrap_or_default().to_vec();
+    let at_end = |at: Option<u64>| at.map(|at| (at, bytes_at(source, at, 4096)));
+    [("1.2", Some((4096, inside(4096)))), ("1.1", Some((0, inside(0)))), ("1.0", at_end(at_1_0))]
+        .into_iter()
+        .find_map(|(metadata, found)| found.and_then(|(at, sb)| MdMember::version_1(metadata, at, &sb)))
+        .or_else(|| at_end(at_0_90).and_then(|(_, sb)| MdMember::version_0(&sb)))
+}
+
+/// What an md superblock tells of the array that a device belongs to (`mdp_super_t`, `mdp_superblock_1`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MdMember {
+    metadata: &'static str,
+    level: i32,
+    layout: u32,
+    disks: u32,
+    chunk: u64,
+    /// First byte of the array's data on this device.
+    start: u64,
+}
+
+impl MdMember {
+    const MAGIC: u32 = 0xa92b_4efc;
+
+    /// Superblock of version 1, little endian; it tells where it lies itself.
+    fn version_1(metadata: &'static str, at: u64, sb: &[u8]) -> Option<Self> {
+        let own = le64(sb, 144)?;
+        if le32(sb, 0)? != Self::MAGIC || le32(sb, 4)? != 1 || own.checked_mul(512)? != at {
+            return None;
+        }
+        Some(Self {
+            metadata,
+            level: le32(sb, 72)?.cast_signed(),
+            layout: le32(sb, 76)?,
+            disks: le32(sb, 92)?,
+            chunk: u64::from(le32(sb, 88)?).saturating_mul(512),
+            start: le64(sb, 128)?.checked_mul(512)?,
+        })
+    }
+
+    /// Superblock of version 0.90, in the byte order of the machine that made it.
+    fn version_0(sb: &[u8]) -> Option<Self> {
+        let be = |at: usize| le32(sb, at).map(u32::swap_bytes);
+        let word = |at: usize| if be(0) == Some(Self::MAGIC) { be(at) } else { le32(sb, at) };
+        if word(0)? != Self::MAGIC || word(4)? != 0 {
+            return None;
+        }
+        Some(Self {
+            metadata: "0.90",
+            level: word(28)?.cast_signed(),
+            layout: word(256)?,
+            disks: word(40)?,
+            chunk: u64::from(word(260)?),
+            start: 0,
+        })
+    }
+
+    /// Does every member hold all data, one after the other? Mirrors do, paths to one disk (level -4), arrays of one device, level 4 and 5 of two, and
+    /// level 10 with as many near copies as devices.
+    pub const fn holds_all(&self) -> bool {
+        self.disks <= 1
+            || match self.level {
+                1 | -4 => true,
+                4 | 5 => self.disks == 2,
+                10 => self.layout & 0xffff == 0x100 | self.disks,
+                _ => false,
+            }
+    }
+
+    fn container(&self) -> Container {
+        let Self { metadata, level, disks, chunk, start, .. } = self;
+        let chunks = if *chunk > 0 { format!(", chunk {} KiB", chunk >> 10) } else { String::new() };
+        let (detail, parts) = match self.holds_all() {
+            true => (
+                format!("inspect the array (/dev/mdX); data begin at byte {start}: each member holds all of them"),
+                vec![Part { name: "md data".into(), start: *start, length: None }],
+            ),
+            false => (
+                "only a part of the data lies on this member, and no offset reads the rest: assemble the array read-only \
+                 (mdadm --assemble --readonly) and inspect /dev/mdX"
+                    .into(),
+                Vec::new(),
+            ),
+        };
+        Container {
+            name: format!("a member of an md array (metadata {metadata}, level {level}, {disks} devices{chunks})"),
+            detail: Some(detail),
+            parts,
+        }
+    }
+}
+
+/// The md array that a device is a member of, whatever else lies on it.
+pub fn md(source: &dyn Source) -> Option<MdMember> {
+    md_superblock(source, &bytes_at(source, 0, 8192))
 }
 
 /// An LVM physical volume: its label stands in one of the first four sectors.
@@ -329,12 +402,49 @@ mod tests {
         // As in C54: metadata 1.2, level 1, data offset 2048 sectors.
         let mut sb = vec![0u8; 256];
         sb[0..4].copy_from_slice(&0xa92b_4efcu32.to_le_bytes());
+        sb[4] = 1;
+        sb[144] = 8;
         sb[72..76].copy_from_slice(&1u32.to_le_bytes());
         sb[92..96].copy_from_slice(&2u32.to_le_bytes());
         sb[128..136].copy_from_slice(&2048u64.to_le_bytes());
         let found = identify(&with_bytes(1 << 20, 4096, &sb)).expect("md");
         assert!(found.name.contains("1.2, level 1"), "{}", found.name);
         assert_eq!(found.parts.first().map(|p| p.start), Some(1_048_576));
+    }
+
+    #[test]
+    fn an_md_member_that_holds_a_part_has_no_offset() {
+        // As in D33: two devices striped, chunk 64 KiB, 0.90 of a little and of a big-endian machine, and 1.0.
+        const LEN: usize = 1 << 20;
+        let old = |put: fn(u32) -> [u8; 4]| {
+            let mut sb = vec![0u8; 4096];
+            for (at, value) in [(0, 0xa92b_4efc), (8, 90), (40, 2), (260, 65536)] {
+                sb[at..at + 4].copy_from_slice(&put(value));
+            }
+            with_bytes(LEN, LEN - 65536, &sb)
+        };
+        let mut sb = vec![0u8; 256];
+        for (at, value) in [(0, 0xa92b_4efcu32), (4, 1), (88, 128), (92, 2), (144, (LEN as u32 - 8192) / 512)] {
+            sb[at..at + 4].copy_from_slice(&value.to_le_bytes());
+        }
+        let new = with_bytes(LEN, LEN - 8192, &sb);
+        for (source, metadata) in [(old(u32::to_le_bytes), "0.90"), (old(u32::to_be_bytes), "0.90"), (new, "1.0")] {
+            let name = format!("a member of an md array (metadata {metadata}, level 0, 2 devices, chunk 64 KiB)");
+            let found = identify(&source).expect("md");
+            assert_eq!((found.name, found.parts.len()), (name, 0));
+            assert!(!md(&source).expect("md").holds_all());
+        }
+        // A superblock that says it lies elsewhere is none: the device was longer once.
+        assert_eq!(identify(&with_bytes(2 * LEN, 2 * LEN - 8192, &sb)), None);
+    }
+
+    #[test]
+    fn which_arrays_hold_all_on_each_member() {
+        let holds =
+            |level, disks, layout| MdMember { metadata: "1.0", level, layout, disks, chunk: 0, start: 0 }.holds_all();
+        assert!(holds(1, 2, 0) && holds(1, 3, 0) && holds(0, 1, 0) && holds(5, 2, 2) && holds(10, 2, 0x102));
+        assert!(!holds(0, 2, 0) && !holds(-1, 2, 0) && !holds(5, 3, 2) && !holds(6, 4, 2));
+        assert!(!holds(10, 4, 0x102) && !holds(10, 2, 0x201));
     }
 
     #[test]
