@@ -107,23 +107,83 @@ fn places_by_headers(data: &dyn Source) -> BTreeSet<u64> {
     places
 }
 
-/// The first good copy of an ascending scan over `bound` bytes.
-fn scan(data: &dyn Source, bound: u64) -> Option<Copy> {
-    let mut byte = 0u64;
-    while byte < bound.min(data.len()) {
-        if let Ok(piece) = read_some(data, byte, SCAN_PIECE) {
-            let hits =
-                piece.chunks(512).zip(0u64..).filter(|(sector, _)| bits::be32(sector, 0) == Some(superblock::MAGIC));
-            for (_, sector) in hits {
-                let at = byte.saturating_add(sector.saturating_mul(512));
-                if let Some(copy) = copy_at(data, at).filter(|copy| copy.ag.0 > 0) {
-                    return Some(copy);
+/// What an ascending scan over some bytes met.
+#[derive(Default)]
+struct Scanned {
+    /// The first good copy of a file system that begins at byte 0.
+    first: Option<Copy>,
+    /// Where other file systems begin, as AG headers tell, with the superblocks that agree on it. Below zero: before the
+    /// first byte there is.
+    elsewhere: BTreeMap<i128, u32>,
+    /// Bytes that could not be read.
+    unread: u64,
+}
+
+/// File systems that begin elsewhere, of which so many are kept.
+const ELSEWHERE: usize = 16;
+
+/// Scans for copies of a file system that begins at byte 0, and notes where others begin.
+fn scan(data: &dyn Source, bound: u64) -> Scanned {
+    let mut scanned = Scanned::default();
+    let (mut byte, bound) = (0u64, bound.min(data.len()));
+    while byte < bound {
+        let piece = read_some(data, byte, SCAN_PIECE).unwrap_or_default();
+        if piece.is_empty() {
+            let length = u64::try_from(SCAN_PIECE).unwrap_or(u64::MAX).min(bound.saturating_sub(byte));
+            scanned.unread = scanned.unread.saturating_add(length);
+        }
+        let hits = piece.chunks(512).zip(0u64..).filter(|(sector, _)| bits::be32(sector, 0) == Some(superblock::MAGIC));
+        for (_, sector) in hits {
+            let at = byte.saturating_add(sector.saturating_mul(512));
+            if let Some(copy) = copy_at(data, at).filter(|copy| copy.ag.0 > 0) {
+                scanned.first = Some(copy);
+                return scanned;
+            }
+            if let Some(base) = base_of(data, at).filter(|&base| base != 0) {
+                if scanned.elsewhere.len() < ELSEWHERE || scanned.elsewhere.contains_key(&base) {
+                    let count = scanned.elsewhere.entry(base).or_default();
+                    *count = count.saturating_add(1);
                 }
             }
         }
         byte = byte.saturating_add(u64::try_from(SCAN_PIECE).unwrap_or(u64::MAX));
     }
-    None
+    scanned
+}
+
+/// Where the file system begins of which a superblock lies at `byte`, by the number of its AG in the AGF behind it.
+fn base_of(data: &dyn Source, byte: u64) -> Option<i128> {
+    let head = read_some(data, byte, 512).ok()?;
+    let superblock = Superblock::decode(&head)?;
+    let zoned = if superblock.features().has_zoned() { superblock::zoned_part(&head) } else { (0, 0) };
+    let geometry = Geometry::new(&superblock, zoned).ok()?;
+    let size = usize::from(superblock.sectsize);
+    let sector = read_some(data, byte, size).ok()?;
+    let header = read_some(data, byte.checked_add(u64::from(superblock.sectsize))?, size).ok()?;
+    let agf = agf::Agf::decode(&header)?;
+    let sound =
+        |bytes: &[u8], at| !geometry.context.has_crc() || checksum::verify(bytes, at) == checksum::CrcState::Correct;
+    let fits = agf.magicnum == agf::MAGIC && geometry.ag_length(agf.seqno) == Some(agf.length.0);
+    if !fits || !sound(&sector, superblock::CRC_OFFSET) || !sound(&header, agf::CRC_OFFSET) {
+        return None;
+    }
+    let ag_bytes = i128::from(geometry.ag_blocks).checked_mul(geometry.block_size().into())?;
+    i128::from(byte).checked_sub(i128::from(agf.seqno.0).checked_mul(ag_bytes)?)
+}
+
+/// Where file systems begin that do not begin at byte 0, in words.
+fn elsewhere(bases: &BTreeMap<i128, u32>) -> String {
+    let one = |(&base, &count): (&i128, &u32)| {
+        let found = format!("{count} sound superblock{} with AG headers", if count == 1 { "" } else { "s" });
+        match base {
+            1.. => format!("; but XFS begins at byte {base} ({found}): inspect it with --offset {base}"),
+            _ => format!(
+                "; but there are {found} of an XFS that begins {} bytes before the first byte of this device or image: its front is missing",
+                base.saturating_neg()
+            ),
+        }
+    };
+    bases.iter().map(one).collect()
 }
 
 /// Looks for copies of the superblock, the primary left aside.
@@ -135,12 +195,17 @@ pub fn find_copies(data: &dyn Source, extent: Scan) -> Search {
         Scan::All => len,
     };
     let known = usual_places(len).into_iter().chain(places_by_headers(data)).filter(|&byte| byte < len);
-    let first = known.filter_map(|byte| copy_at(data, byte)).find(|copy| copy.ag.0 > 0).or_else(|| scan(data, bound));
+    let near = known.filter_map(|byte| copy_at(data, byte)).find(|copy| copy.ag.0 > 0);
+    let scanned = if near.is_some() { Scanned::default() } else { scan(data, bound) };
+    let unread =
+        if scanned.unread > 0 { format!(", {} of which could not be read", scanned.unread) } else { String::new() };
     let searched = format!(
-        "at the AG starts that mkfs.xfs would choose, by AG headers, and in the first {bound} bytes{}",
-        if bound < len { " (--scan searches all)" } else { "" }
+        "of a file system that begins at byte 0: looked at the AG starts that mkfs.xfs would choose, by AG headers, and in \
+         the first {bound} bytes{unread}{}{}",
+        if bound < len { " (--scan searches all)" } else { "" },
+        elsewhere(&scanned.elsewhere)
     );
-    let Some(first) = first else { return Search { found: Vec::new(), searched } };
+    let Some(first) = near.or(scanned.first) else { return Search { found: Vec::new(), searched } };
     let geometry = first.geometry.clone();
     let tail = geometry.ag_count.saturating_sub(ENDS).max(ENDS.min(geometry.ag_count));
     let found = (1..ENDS.min(geometry.ag_count))
