@@ -13,7 +13,7 @@ use xfsinspect::check::{Options, Report, Verdict, check};
 use xfsinspect::format::checksum;
 use xfsinspect::source::Source;
 use xfsinspect::units::ByteOffset;
-use xfsinspect::volume::{Choice, Devices, Volume};
+use xfsinspect::volume::{Choice, Devices, OpenError, Volume};
 
 const GROWN: &str = "c27-growfs-secondaries-stale";
 /// Bytes of an AG of that image: 25600 blocks of 4 KiB.
@@ -156,4 +156,77 @@ fn lost_quota_records() {
         (&line["lost"], &line["blocks"]["hard"], &line["agrees"]),
         (&true.into(), &serde_json::Value::Null, &serde_json::Value::Null)
     );
+}
+
+/// AG 2: slots 116 to 1 and four blocks, as kernels before 4.5 wrote it with 118 slots; the last slot is null. Linux 6.1 and
+/// 7.2 mount it.
+#[test]
+fn an_old_free_list() {
+    let old = "c20-agfl-rhel7-layout";
+    let report = judged(&volume(old, []));
+    assert_eq!(rules(&report), [("agfl-old-layout", 1)]);
+    assert_eq!((report.summary.verdict, report.summary.repair.len()), (Verdict::Clean, 0));
+
+    // A block in the last slot: then it is a list of 119 slots, and its count is wrong.
+    let at = 2 * 24576 * 4096 + 3 * 512;
+    let mut list = bytes(old, at, 512);
+    let last = 36 + 118 * 4;
+    assert_eq!(list[last..last + 4], [0xff; 4]);
+    list[last..last + 4].copy_from_slice(&100u32.to_be_bytes());
+    list[32..36].fill(0);
+    let sum = checksum::compute(&list, 32).unwrap().to_le_bytes();
+    list[32..36].copy_from_slice(&sum);
+    let report = judged(&volume(old, [(at, list)]));
+    assert!(report.summary.by_rule.contains_key("agf-flcount-mismatch"), "{:?}", rules(&report));
+    assert!(!report.summary.by_rule.contains_key("agfl-old-layout"), "{:?}", rules(&report));
+}
+
+/// A file system that begins at byte 1 MiB of a disk without a partition table, and one whose first AG is missing.
+#[test]
+fn where_else_it_begins() {
+    let data = common::devices("v5-default").data;
+    let searched = |shift: i64| {
+        let source: Arc<dyn Source> = Arc::new(Shifted { data: Arc::clone(&data), shift });
+        match Volume::open(Devices::data_only(source), Choice::default()) {
+            Err(OpenError::NoSuperblock { searched, .. }) => searched,
+            other => panic!("{other:?}"),
+        }
+    };
+    // xfs_db opens it behind losetup -o 1048576; it has 4 AGs.
+    let text = searched(1 << 20);
+    assert!(
+        text.ends_with(
+            "; but XFS begins at byte 1048576 (4 sound superblocks with AG headers): inspect it with --offset 1048576"
+        ),
+        "{text}"
+    );
+    let text = searched(-(1 << 20));
+    assert!(
+        text.contains("3 sound superblocks with AG headers of an XFS that begins 1048576 bytes before the first byte"),
+        "{text}"
+    );
+}
+
+/// A device behind zeros, or without its first bytes.
+struct Shifted {
+    data: Arc<dyn Source>,
+    shift: i64,
+}
+
+impl Source for Shifted {
+    fn len(&self) -> u64 {
+        self.data.len().checked_add_signed(self.shift).unwrap()
+    }
+
+    fn read_at(&self, offset: ByteOffset, buf: &mut [u8]) -> std::io::Result<()> {
+        let skipped = usize::try_from(self.shift.saturating_sub_unsigned(offset.0)).unwrap_or(0).min(buf.len());
+        let (zeros, rest) = buf.split_at_mut(skipped);
+        zeros.fill(0);
+        let at = offset.0 + zeros.len() as u64;
+        if rest.is_empty() {
+            Ok(())
+        } else {
+            self.data.read_at(ByteOffset(at.checked_add_signed(-self.shift).unwrap()), rest)
+        }
+    }
 }

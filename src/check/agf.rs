@@ -33,6 +33,8 @@ pub struct Subject {
     pub uuid: Uuid,
     /// State of the checksum.
     pub crc: CrcState,
+    /// Was the free list written with a slot less ([`super::agfl::OLD_LAYOUT`])?
+    pub old_layout: bool,
 }
 
 impl Subject {
@@ -143,7 +145,7 @@ rules! { structure "agf", subject Subject, fields Agf;
         |s| {
             let slots_exist = s.agf.flfirst < s.slots && s.agf.fllast < s.slots;
             let right = s.free_list();
-            let fits = s.agf.flcount == 0 || s.agf.flcount == right;
+            let fits = s.agf.flcount == 0 || s.agf.flcount == right || s.old_layout;
             let found = format!("{}, slots {} to {}", s.agf.flcount, s.agf.flfirst, s.agf.fllast);
             Mismatch::unless(!slots_exist || fits, found, right)
         };

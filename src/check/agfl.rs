@@ -56,6 +56,27 @@ raised! { RAISED, structure "agfl";
     /// it, in use or not.
     STALE: "agfl-unused-slot-outside" corrupt "bno", "unused slot holds no block of the AG",
         source "xfs_alloc.c:xfs_agfl_verify", since "3.10";
+    /// The free list wraps around, and was written by a 64-bit kernel before 4.5 (RHEL 7, too), which had one slot less. All its
+    /// blocks are there, and nothing is damaged. Such a kernel goes on with it. Since 4.17 (4.4.155, 4.9.337, 4.14.105) kernels
+    /// mount it, but at the first allocation in this AG they empty the list ("Reset corrupted AGFL ... blocks leaked"): its
+    /// blocks are lost as free space until xfs_repair has run, which writes the list anew and loses nothing. Scrub and
+    /// xfs_repair -n call the count of the list wrong.
+    OLD_LAYOUT: "agfl-old-layout" preen "bno", "free list in the layout of old 64-bit kernels, which have one slot less",
+        source "xfs_alloc.c:xfs_agfl_needs_reset; 96f859d52bcb (4.5)", since "4.17";
+}
+
+/// Was the free list written with one slot less than there are? It wraps around, its length fits such a layout alone, and the
+/// last slot holds no block.
+pub fn has_old_layout(ctx: &Ctx<'_>, group: &Group, agf: &Agf, list: &[u8]) -> bool {
+    let context = ctx.context();
+    let Some(last) = slots(context).checked_sub(1) else { return false };
+    let inside = |block: u32| (super::btree::header_blocks(ctx)..group.length).contains(&block);
+    context.has_crc()
+        && (1..=last).contains(&agf.flcount)
+        && agf.fllast < agf.flfirst
+        && agf.flfirst < last
+        && super::agf::free_list_length(agf, last) == agf.flcount
+        && slot(context, list, last).is_some_and(|block| !inside(block.0))
 }
 
 /// Reads and checks the free list; its blocks go to `owners`. Gives the number of blocks, where the list is believed.
@@ -75,11 +96,17 @@ pub fn check(ctx: &Ctx<'_>, group: &Group, bytes: &[u8], owners: &mut Local<'_>)
         }
     }
     let agf = group.agf.as_ref()?;
-    let slots = slots(context);
+    let old = has_old_layout(ctx, group, agf, bytes);
+    let slots = slots(context).saturating_sub(u32::from(old));
     let doubted = group.reported.iter().any(|field| field.starts_with("fl")) || !group.agf_believed;
     let usable = agf.flfirst < slots && agf.fllast < slots && agf.flcount <= slots && !doubted;
     if !usable || !believed {
         return None;
+    }
+    if old {
+        let found = format!("slots {} to {}, flcount {}", agf.flfirst, agf.fllast, agf.flcount);
+        let expected = format!("{} slots in between", agf.flcount.saturating_add(1));
+        ctx.raise(OLD_LAYOUT, &spot, found, expected);
     }
     let first = super::btree::header_blocks(ctx);
     let in_use = slots_in_use(agf, slots);

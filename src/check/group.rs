@@ -294,6 +294,8 @@ fn free_space(ctx: &Ctx<'_>, group: &mut Group, owners: &mut super::owners::Loca
         return;
     };
     let spot = header_spot(ctx, ag, AgHeader::Agf);
+    let list = read(ctx, ag, AgHeader::Agfl);
+    let old_layout = list.as_deref().is_some_and(|list| agfl::has_old_layout(ctx, group, &agf, list));
     let crc = crc(ctx, sector.as_deref().unwrap_or_default(), crate::format::agf::CRC_OFFSET);
     let subject = agf::Subject {
         agf: agf.clone(),
@@ -305,6 +307,7 @@ fn free_space(ctx: &Ctx<'_>, group: &mut Group, owners: &mut super::owners::Loca
         features: context.features,
         uuid: ctx.volume().superblock().metadata_uuid(),
         crc,
+        old_layout,
     };
     let mut mismatches: Vec<(&'static RuleInfo, Mismatch)> = Vec::new();
     group.agf_believed = apply_until_unreadable(agf::RULES, agf::INFOS, &subject, |rule, mismatch| {
@@ -323,7 +326,7 @@ fn free_space(ctx: &Ctx<'_>, group: &mut Group, owners: &mut super::owners::Loca
         ctx.lsn(agf.lsn, || spot.clone());
     }
     group.agf = Some(agf.clone());
-    if let Some(sector) = read(ctx, ag, AgHeader::Agfl) {
+    if let Some(sector) = list {
         let list = agfl::check(ctx, group, &sector, owners);
         group.free_list = Known::when(list.is_some(), list.unwrap_or(0));
     }
