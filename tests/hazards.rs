@@ -73,6 +73,21 @@ fn every_row_fires_on_an_image_and_not_on_its_neighbour() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Each bound of `xfs_agf_verify` and `xfs_agi_verify`, and the last value that it lets pass.
+#[test]
+fn headers_that_kernels_refuse() {
+    for (id, refused, accepted) in [
+        ("agf-bad", "v5 agf1.bnolevel=10", "v5 agf1.bnolevel=1"),
+        ("agf-bad", "v5 agf1.longest=0xffffffff", "v5"),
+        ("agf-bad", "v5 agf1.refcntblocks=4000000", "v5 agf1.refcntblocks=2"),
+        ("agf-bad", "v5 agf1.rmapblocks=4000000", "v5 agf1.rmapblocks=2"),
+        ("agi-bad", "v5 agi1.level=10", "v5 agi1.level=2"),
+    ] {
+        assert!(fires(id, &cases::make(refused)), "{refused}");
+        assert!(!fires(id, &cases::make(accepted)), "{accepted}");
+    }
+}
+
 #[test]
 fn rows_are_whole() {
     let mut seen = BTreeSet::new();

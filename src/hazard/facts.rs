@@ -4,12 +4,14 @@
 //! the magic, however absurd its fields are. Every number is raw: rows compute in 64 or 128 bits and check divisors.
 
 use super::{Answer, Evidence};
+use crate::check::group::Limits;
 use crate::error::Place;
 use crate::format::Uuid;
 use crate::format::checksum::{self, CrcState};
 use crate::format::features::Features;
 use crate::format::superblock::{self, Superblock};
 use crate::format::{Structure, agf, agfl, agi, bits};
+use crate::geometry::Geometry;
 use crate::units::{AgNumber, ByteOffset, Device, LogBlock, Lsn};
 use crate::volume::{AgHeader, Origin, Volume};
 use crate::walk::log::{self, Log, State};
@@ -539,7 +541,7 @@ fn read_ag(volume: &Volume, facts: &Facts, ag: AgNumber, headers: &mut Headers) 
         Ok((bytes, place)) => {
             let Some(agf) = agf::Agf::decode(&bytes) else { return };
             let fault = |text| Fault { place: place.clone(), text };
-            match agf_fault(facts, &agf, &bytes, (ag, length)) {
+            match agf_fault((facts, volume.geometry()), &agf, &bytes, (ag, length)) {
                 Some(text) => headers.agf.push(fault(text)),
                 None => free_list(facts, &agf, &place, headers),
             }
@@ -554,7 +556,7 @@ fn read_ag(volume: &Volume, facts: &Facts, ag: AgNumber, headers: &mut Headers) 
                 let text = format!("{lists} of 64 lists of unlinked inodes are not empty");
                 headers.unlinked.push(Fault { place: place.clone().field("unlinked"), text });
             }
-            if let Some(text) = agi_fault(facts, &agi, &bytes, (ag, length)) {
+            if let Some(text) = agi_fault((facts, volume.geometry()), &agi, &bytes, (ag, length)) {
                 headers.agi.push(Fault { place, text });
             }
         }
@@ -574,8 +576,17 @@ fn read_ag(volume: &Volume, facts: &Facts, ag: AgNumber, headers: &mut Headers) 
     }
 }
 
+/// Levels that kernels up to 5.10 let any btree have (`XFS_BTREE_MAXLEVELS`). Later ones compute the bound: what is
+/// above both no kernel accepts.
+const MAX_LEVELS: u32 = 9;
+
 /// Why an AGF is not accepted (`xfs_agf_verify`).
-fn agf_fault(facts: &Facts, agf: &agf::Agf, bytes: &[u8], (ag, length): (AgNumber, u32)) -> Option<String> {
+fn agf_fault(
+    (facts, geometry): (&Facts, &Geometry),
+    agf: &agf::Agf,
+    bytes: &[u8],
+    (ag, length): (AgNumber, u32),
+) -> Option<String> {
     let slots = facts.agfl_slots();
     if facts.v5() && matches!(checksum::verify(bytes, agf::CRC_OFFSET), CrcState::Bad { .. }) {
         return Some("its checksum does not match".into());
@@ -583,7 +594,8 @@ fn agf_fault(facts: &Facts, agf: &agf::Agf, bytes: &[u8], (ag, length): (AgNumbe
     if facts.v5() && agf.uuid != facts.sb.metadata_uuid() {
         return Some(format!("uuid is {}, of another file system", agf.uuid));
     }
-    let levels = |n: u32| (1..=32).contains(&n);
+    let most = Limits::of(geometry);
+    let levels = |n: u32, most: u32| (1..=most.max(MAX_LEVELS)).contains(&n);
     let tests = [
         (agf.magicnum != agf::MAGIC, format!("magicnum is {:#x}", agf.magicnum)),
         (agf.versionnum != 1, format!("versionnum is {}", agf.versionnum)),
@@ -594,27 +606,43 @@ fn agf_fault(facts: &Facts, agf: &agf::Agf, bytes: &[u8], (ag, length): (AgNumbe
         (agf.flcount > slots, format!("flcount is {} of {slots} slots", agf.flcount)),
         (agf.freeblks.0 > length, format!("freeblks is {}, the AG has {length} blocks", agf.freeblks)),
         (agf.freeblks < agf.longest, format!("longest is {}, freeblks {}", agf.longest, agf.freeblks)),
-        (!levels(agf.bno_level), format!("bnolevel is {}", agf.bno_level)),
-        (!levels(agf.cnt_level), format!("cntlevel is {}", agf.cnt_level)),
+        (!levels(agf.bno_level, most.alloc), format!("bnolevel is {}", agf.bno_level)),
+        (!levels(agf.cnt_level, most.alloc), format!("cntlevel is {}", agf.cnt_level)),
         (
             facts.features.has_lazy_count() && agf.btreeblks > length,
             format!("btreeblks is {}, the AG has {length} blocks", agf.btreeblks),
         ),
-        (facts.features.has_rmapbt() && !levels(agf.rmap_level), format!("rmaplevel is {}", agf.rmap_level)),
-        (facts.features.has_reflink() && !levels(agf.refcount_level), format!("refcntlevel is {}", agf.refcount_level)),
+        (
+            facts.features.has_rmapbt() && agf.rmap_blocks > length,
+            format!("rmapblocks is {}, the AG has {length} blocks", agf.rmap_blocks),
+        ),
+        (facts.features.has_rmapbt() && !levels(agf.rmap_level, most.rmap), format!("rmaplevel is {}", agf.rmap_level)),
+        (
+            facts.features.has_reflink() && agf.refcount_blocks > length,
+            format!("refcntblocks is {}, the AG has {length} blocks", agf.refcount_blocks),
+        ),
+        (
+            facts.features.has_reflink() && !levels(agf.refcount_level, most.refcount),
+            format!("refcntlevel is {}", agf.refcount_level),
+        ),
     ];
     tests.into_iter().find_map(|(bad, text)| bad.then_some(text))
 }
 
 /// Why an AGI is not accepted (`xfs_agi_verify`).
-fn agi_fault(facts: &Facts, agi: &agi::Agi, bytes: &[u8], (ag, length): (AgNumber, u32)) -> Option<String> {
+fn agi_fault(
+    (facts, geometry): (&Facts, &Geometry),
+    agi: &agi::Agi,
+    bytes: &[u8],
+    (ag, length): (AgNumber, u32),
+) -> Option<String> {
     if facts.v5() && matches!(checksum::verify(bytes, agi::CRC_OFFSET), CrcState::Bad { .. }) {
         return Some("its checksum does not match".into());
     }
     if facts.v5() && agi.uuid != facts.sb.metadata_uuid() {
         return Some(format!("uuid is {}, of another file system", agi.uuid));
     }
-    let levels = |n: u32| (1..=32).contains(&n);
+    let levels = |n: u32| (1..=Limits::of(geometry).inobt.max(MAX_LEVELS)).contains(&n);
     let tests = [
         (agi.magicnum != agi::MAGIC, format!("magicnum is {:#x}", agi.magicnum)),
         (agi.versionnum != 1, format!("versionnum is {}", agi.versionnum)),
