@@ -7,8 +7,13 @@ use sha2::{Digest, Sha256};
 use std::fs;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
+use std::sync::Arc;
 use xfsinspect::check::{Options, Verdict};
 use xfsinspect::format::dinode_view::Kind;
+use xfsinspect::source::Source;
+use xfsinspect::units::ByteOffset;
+use xfsinspect::walk::Walk;
+use xfsinspect::walk::file::{self, Piece};
 use xfsinspect::{Object, Xfs};
 
 /// Content sums of files below this, as they were taken under a kernel.
@@ -108,4 +113,46 @@ fn paths_and_limits() {
     assert!(fs.path("no/such/name").is_err());
     let limited = Xfs::builder(common::image("v5-default")).max_steps(1).open().unwrap();
     assert!(limited.root().is_ok() && limited.path(&object.paths().unwrap()[0]).is_err());
+}
+
+/// A device with a part that cannot be read.
+struct Bad(Arc<dyn Source>, std::ops::Range<u64>);
+
+impl Source for Bad {
+    fn len(&self) -> u64 {
+        self.0.len()
+    }
+    fn read_at(&self, offset: ByteOffset, buf: &mut [u8]) -> std::io::Result<()> {
+        if offset.0 < self.1.end && self.1.start < offset.0 + buf.len() as u64 {
+            return Err(std::io::Error::from_raw_os_error(5));
+        }
+        self.0.read_at(offset, buf)
+    }
+}
+
+/// What is before a block that cannot be read is delivered, however much was asked for at once.
+#[test]
+fn content_ends_at_the_block_that_cannot_be_read() {
+    let fs = open("v4-512b");
+    let object = fs.path("dirs/hardlink_b").unwrap();
+    let (extent, place) = object.extents().next().unwrap().unwrap();
+    assert!(extent.blockcount > 20, "{extent:?}");
+    let mut whole = Vec::new();
+    object.reader().unwrap().read_to_end(&mut whole).unwrap();
+    let bad = place.unwrap().byte.0 + 20 * 512 + 100;
+    let source = Bad(Arc::clone(&fs.volume().devices().data), bad..bad + 1);
+    let fs = Xfs::from_source(source).open().unwrap();
+    let object = fs.path("dirs/hardlink_b").unwrap();
+    let walk = Walk::new(fs.volume());
+    let mut content = file::content(&walk, object.metadata()).unwrap();
+    let mut read = Vec::new();
+    let error = loop {
+        match content.next_piece().unwrap() {
+            Ok(Piece::Data { bytes, .. }) => read.extend_from_slice(bytes),
+            Ok(Piece::Zeros { .. }) => panic!("no holes here"),
+            Err(error) => break error.to_string(),
+        }
+    };
+    assert_eq!(read, whole[..20 * 512]);
+    assert!(error.contains(&format!("at byte {} of the data device: cannot read 512 bytes", bad - 100)), "{error}");
 }

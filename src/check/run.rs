@@ -221,7 +221,7 @@ fn directories(ctx: &Ctx<'_>) {
     ctx.begin(step::DIRECTORIES, total);
     let begin = || dir::Worker::new(ctx);
     ctx.side_by_side(|| {
-        parallel::over_with(all.chunks(DIRECTORIES).collect(), ctx.options.threads, begin, |worker, piece| {
+        parallel::over_with(all.chunks(DIRECTORIES), ctx.options.threads, begin, |worker, piece| {
             // The names of all that are not come to, for whatever reason, are not known.
             let mut left: BTreeSet<Ino> = piece.iter().copied().collect();
             let mut report = |ino, error| ctx.unreadable(&error, Object::Inode(ino));

@@ -73,6 +73,10 @@ pub struct Session {
     terminal: bool,
     /// Does the command judge the whole file system? Then its findings say what warnings at opening would.
     judges: bool,
+    /// Did a walk meet damage? It counts unless something could not be read: then what looks damaged may follow from that.
+    walk_damage: bool,
+    /// Was everything read that was asked for?
+    whole: bool,
     /// Does the command judge the realtime section and its device?
     judges_section: bool,
 }
@@ -107,6 +111,8 @@ impl Session {
             terminal: std::io::stdout().is_terminal(),
             judges: false,
             judges_section: false,
+            walk_damage: false,
+            whole: true,
         }
     }
 
@@ -114,6 +120,17 @@ impl Session {
     /// left out.
     pub fn judge(&mut self) {
         self.judges = true;
+    }
+
+    /// Does the command judge the whole file system?
+    pub fn is_judging(&self) -> bool {
+        self.judges
+    }
+
+    /// Something could not be read, so that no damage that a walk met is certain.
+    pub fn not_wholly_read(&mut self) {
+        self.whole = false;
+        self.outcome(Outcome::Incomplete);
     }
 
     /// The same, for what is wrong with the realtime device.
@@ -157,7 +174,10 @@ impl Session {
     /// Reports an error that a walk goes on after: damage makes the run end with 1, anything else with 2. In JSON it
     /// is a line among the answers, too.
     pub fn problem(&mut self, error: &Error) {
-        self.outcome(if matches!(error, Error::Corrupt { .. }) { Outcome::Findings } else { Outcome::Incomplete });
+        match error {
+            Error::Corrupt { .. } => self.walk_damage = true,
+            _ => self.outcome(Outcome::Incomplete),
+        }
         self.problems = self.problems.saturating_add(1);
         if self.problems > SHOWN_PROBLEMS {
             return;
@@ -263,6 +283,9 @@ impl Session {
     /// Ends the run: figures of I/O if asked for, and the exit status.
     pub fn finish(mut self) -> ExitCode {
         self.flush();
+        if self.walk_damage && self.whole {
+            self.outcome(Outcome::Findings);
+        }
         if let Some(more) = self.problems.checked_sub(SHOWN_PROBLEMS).filter(|&more| more > 0) {
             say("error: ", &format!("{more} more errors of this kind are not shown"));
         }

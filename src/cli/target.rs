@@ -11,7 +11,7 @@ use crate::hazard::Same;
 use crate::report::text::{escaped, size};
 use crate::source::{self, Cached, FileKind, FileSource, Source, Window, container, mounts};
 use crate::units::{AgNumber, ByteOffset, Device};
-use crate::volume::{AgHeader, Choice, Devices, Fit, Lost, OpenError, Origin, Scan, Volume, fit};
+use crate::volume::{AgHeader, Choice, Devices, Fit, Lost, OpenError, Origin, Scan, Survey, Volume, fit};
 use crate::walk::log::{self, Log};
 use crate::walk::{Inode, extents};
 use std::os::unix::ffi::OsStrExt;
@@ -36,6 +36,8 @@ pub struct Target {
     pub mounted: bool,
     /// Why what lies on the realtime device that was given cannot be this file system's.
     pub rt_refused: Option<String>,
+    /// What could not be read.
+    survey: Survey,
     /// Which devices are one and the same.
     pub same: Same,
     /// The state of the log; none where the superblock was only inferred.
@@ -162,6 +164,11 @@ pub fn open(session: &mut Session, path: &Path) -> Result<Target> {
             return Err(Error::NotXfs(not_xfs(&*data_source, &shown(&data), &reason, &searched)));
         }
     };
+    // A check reads with patience of its own.
+    let (volume, survey) = match session.is_judging() {
+        true => (volume, Survey::default()),
+        false => volume.surveyed(&Arc::default()),
+    };
     let is_device = matches!(kind, FileKind::BlockDevice(..));
     let mut target = Target {
         log: None,
@@ -173,6 +180,7 @@ pub fn open(session: &mut Session, path: &Path) -> Result<Target> {
         mounted: false,
         rt_refused: None,
         same,
+        survey,
         sources,
     };
     target.mounted = mark_mounted(session, &data, kind);
@@ -223,9 +231,39 @@ impl Target {
         self.sources.iter().for_each(|(_, source)| source.keep_at_most(64));
     }
 
-    /// Hands the figures of I/O over to the session.
+    /// Tells what could not be read, and hands the figures of I/O over to the session.
     pub fn close(&self, session: &mut Session) {
+        self.tell_unread(session);
         record_stats(session, &self.sources);
+    }
+
+    /// Whatever a command said of parts that it met: nothing unreadable is left out without a word.
+    fn tell_unread(&self, session: &mut Session) {
+        const SHOWN: usize = 8;
+        if self.survey.is_whole() {
+            return;
+        }
+        session.not_wholly_read();
+        let gaps = self.survey.gaps();
+        for gap in gaps.iter().take(SHOWN) {
+            let text = format!(
+                "{}: {} bytes from byte {} of the {} device on cannot be read: {}. What lies there is missing in the answer, and \
+                 nothing that looks damaged is certain. Copy the device first (ddrescue), and work with the copy",
+                self.name, gap.length, gap.byte, gap.device, gap.why
+            );
+            session.warn("unreadable", text, Outcome::Incomplete);
+        }
+        if let Some(more) = gaps.len().checked_sub(SHOWN).filter(|&more| more > 0) {
+            session.tell(&format!("{}: {more} more ranges cannot be read", self.name));
+        }
+        for device in self.survey.given_up() {
+            let text = format!(
+                "{}: the {device} device was given up after reads all over it failed one after the other; the rest was not \
+                 asked for",
+                self.name
+            );
+            session.warn("device-given-up", text, Outcome::Incomplete);
+        }
     }
 
     /// Where the superblock in use lies.

@@ -50,12 +50,25 @@ pub const WARNINGS: &[Warning] = &[
         "The log or realtime device is the data device itself, or both are one. Kernels refuse such a mount.",
         "Give the right devices: findmnt or /etc/fstab names them as logdev= and rtdev=.",
     ),
+    plain(
+        "device-given-up",
+        "a device was given up",
+        "Reads all over the device failed one after the other, so the rest of it was not asked for: each try costs a dying disk.",
+        "Look at the cable and the kernel's messages. Copy the device first (ddrescue), and work with the copy.",
+    ),
     judged(
         "device-too-short",
         "the device is shorter than the file system",
         "A partition, logical volume, array or image lost its end, or is not assembled as it was. No kernel mounts it; \
          what lies behind the end cannot be read.",
         "Do not repair. Give the device its old length back first; if the end is lost for good, copy out what can be read.",
+    ),
+    plain(
+        "unreadable",
+        "a part of the device cannot be read",
+        "The device reports an error for these bytes, twice. What lies there is missing in the answer; what contradicts it may only \
+         seem damaged.",
+        "Copy the device first (ddrescue), and work with the copy.",
     ),
     judged(
         "log-behind-metadata",

@@ -14,6 +14,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// How far the scan goes unless all is asked for: 1 GiB.
 const SCAN_BOUND: u64 = 1 << 30;
+/// Failures one after the other that end the scan.
+const GIVE_UP: u32 = 8;
 /// Bytes per read of the scan.
 const SCAN_PIECE: usize = 1 << 20;
 /// Copies looked at once one was found: the first and the last so many AGs.
@@ -126,8 +128,15 @@ const ELSEWHERE: usize = 16;
 fn scan(data: &dyn Source, bound: u64) -> Scanned {
     let mut scanned = Scanned::default();
     let (mut byte, bound) = (0u64, bound.min(data.len()));
+    // A disk on which nothing can be read is not searched on and on.
+    let mut failures = 0u32;
     while byte < bound {
+        if failures >= GIVE_UP {
+            scanned.unread = scanned.unread.saturating_add(bound.saturating_sub(byte));
+            break;
+        }
         let piece = read_some(data, byte, SCAN_PIECE).unwrap_or_default();
+        failures = if piece.is_empty() { failures.saturating_add(1) } else { 0 };
         if piece.is_empty() {
             let length = u64::try_from(SCAN_PIECE).unwrap_or(u64::MAX).min(bound.saturating_sub(byte));
             scanned.unread = scanned.unread.saturating_add(length);
@@ -139,11 +148,11 @@ fn scan(data: &dyn Source, bound: u64) -> Scanned {
                 scanned.first = Some(copy);
                 return scanned;
             }
-            if let Some(base) = base_of(data, at).filter(|&base| base != 0) {
-                if scanned.elsewhere.len() < ELSEWHERE || scanned.elsewhere.contains_key(&base) {
-                    let count = scanned.elsewhere.entry(base).or_default();
-                    *count = count.saturating_add(1);
-                }
+            if let Some(base) = base_of(data, at).filter(|&base| base != 0)
+                && (scanned.elsewhere.len() < ELSEWHERE || scanned.elsewhere.contains_key(&base))
+            {
+                let count = scanned.elsewhere.entry(base).or_default();
+                *count = count.saturating_add(1);
             }
         }
         byte = byte.saturating_add(u64::try_from(SCAN_PIECE).unwrap_or(u64::MAX));

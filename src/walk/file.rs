@@ -46,6 +46,8 @@ pub struct Content<'a> {
     buffer: Vec<u8>,
     failed: bool,
     realtime: bool,
+    /// Blocks to read one by one, since they could not be read together.
+    careful: u32,
 }
 
 /// Length of a file that has content.
@@ -88,7 +90,18 @@ pub fn content_on_data<'a>(walk: &'a Walk<'a>, inode: Inode<'a>) -> Result<Conte
 fn content_of<'a>(walk: &'a Walk<'a>, inode: Inode<'a>, realtime: bool) -> Result<Content<'a>> {
     let size = size_of(walk, inode)?;
     let extents = extents::extents(walk, inode, Fork::Data).peekable();
-    Ok(Content { walk, inode, extents, rest: None, at: 0, size, buffer: Vec::new(), failed: false, realtime })
+    Ok(Content {
+        walk,
+        inode,
+        extents,
+        rest: None,
+        at: 0,
+        size,
+        buffer: Vec::new(),
+        failed: false,
+        realtime,
+        careful: 0,
+    })
 }
 
 fn refuse_missing_device(walk: &Walk<'_>, inode: Inode<'_>) -> Result<()> {
@@ -163,7 +176,7 @@ impl Content<'_> {
             return Ok(self.zeros(start.saturating_add(length).min(self.size), true));
         }
         let most = LARGEST.checked_div(block_size).and_then(|n| u32::try_from(n).ok()).unwrap_or(1).max(1);
-        let blocks = extent.blockcount.min(most);
+        let blocks = if self.careful > 0 { 1 } else { extent.blockcount.min(most) };
         let place = extents::locate(self.walk.geometry(), self.realtime, extent.startblock, blocks);
         let Some(location) = place else {
             return Err(extents::nowhere(self.walk, self.inode, Fork::Data, &extent));
@@ -174,7 +187,15 @@ impl Content<'_> {
         }
         let name = || format!("inode {} › file block {}", self.inode.ino, extent.startoff);
         let into = self.buffer.get_mut(..wanted).unwrap_or_default();
-        self.walk.volume().read_into(location.device, location.byte, into, name)?;
+        match self.walk.volume().read_into(location.device, location.byte, into, name) {
+            // What is before the block that cannot be read is delivered.
+            Err(Error::Io { .. }) if blocks > 1 => {
+                (self.careful, self.rest) = (blocks, Some(extent));
+                return self.advance();
+            }
+            read => read?,
+        }
+        self.careful = self.careful.saturating_sub(1);
         if extent.blockcount > blocks {
             self.rest = Some(Extent {
                 startoff: FileBlock(extent.startoff.0.saturating_add(u64::from(blocks))),

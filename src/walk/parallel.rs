@@ -12,17 +12,23 @@ pub fn default_threads() -> usize {
 }
 
 /// Does `work` for every item on up to `threads` threads. The results come in the order of the items.
-pub fn over<I: Send, T: Send>(items: Vec<I>, threads: usize, work: impl Fn(I) -> T + Sync) -> Vec<T> {
+pub fn over<T: Send, L: IntoIterator>(items: L, threads: usize, work: impl Fn(L::Item) -> T + Sync) -> Vec<T>
+where
+    L::IntoIter: Send,
+{
     over_with(items, threads, || (), |(), item| work(item))
 }
 
 /// The same, with something that each thread makes for itself and keeps from one item to the next: buffers.
-pub fn over_with<I: Send, S, T: Send>(
-    items: Vec<I>,
+pub fn over_with<L: IntoIterator, S, T: Send>(
+    items: L,
     threads: usize,
     begin: impl Fn() -> S + Sync,
-    work: impl Fn(&mut S, I) -> T + Sync,
-) -> Vec<T> {
+    work: impl Fn(&mut S, L::Item) -> T + Sync,
+) -> Vec<T>
+where
+    L::IntoIter: Send,
+{
     if threads <= 1 {
         let mut kept = begin();
         return items.into_iter().map(|item| work(&mut kept, item)).collect();
@@ -37,7 +43,9 @@ pub fn over_with<I: Send, S, T: Send>(
         done
     };
     let mut all: Vec<(usize, T)> = std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads.min(256)).map(|_| scope.spawn(run)).collect();
+        // Where the system has no more threads (a limit of processes), those that there are do the work.
+        let spawn = |_| std::thread::Builder::new().spawn_scoped(scope, run).ok();
+        let others: Vec<_> = (1..threads.min(256)).map_while(spawn).collect();
         let mut done = run();
         for other in others {
             // OK: a panic of a thread goes on as a panic here, as it would without threads.
@@ -51,27 +59,5 @@ pub fn over_with<I: Send, S, T: Send>(
 
 /// Does `work` for every AG on up to `threads` threads. The results come in the order of the AGs.
 pub fn per_ag<T: Send>(walk: &Walk<'_>, threads: usize, work: impl Fn(AgNumber) -> T + Sync) -> Vec<T> {
-    let left = Mutex::new(group::numbers(walk));
-    let take = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
-    let run = || {
-        let mut done = Vec::new();
-        while let Some(ag) = take() {
-            done.push((ag, work(ag)));
-        }
-        done
-    };
-    if threads <= 1 {
-        return run().into_iter().map(|(_, result)| result).collect();
-    }
-    let mut all: Vec<(AgNumber, T)> = std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads.min(256)).map(|_| scope.spawn(run)).collect();
-        let mut done = run();
-        for other in others {
-            // OK: a panic of a thread goes on as a panic here, as it would without threads.
-            done.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        }
-        done
-    });
-    all.sort_by_key(|(ag, _)| *ag);
-    all.into_iter().map(|(_, result)| result).collect()
+    over(group::numbers(walk), threads, work)
 }

@@ -14,6 +14,7 @@ use super::{Walk, corrupt};
 use crate::error::Error;
 use crate::geometry::Geometry;
 use crate::units::{AgBlock, AgNumber, ByteOffset, Device, FsBlock, RgNumber, RtBlock, RtExtent};
+use std::cell::Cell;
 
 /// Where a byte lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,6 +105,20 @@ pub fn of(
         Some(Answer { device, byte, spot, within, owners: Vec::new() })
     });
     let mut answers: Vec<Answer> = spots.collect();
+    // Was something missing of what says who owns blocks?
+    let partly = Cell::new(false);
+    let mut report = |error: Error| match &error {
+        Error::Corrupt { what, place, .. } if what == NOBODY && partly.get() => {
+            let text =
+                format!("{place}: no owner was found, but not everything could be looked at: who owns it is not known");
+            report(Error::request(text));
+        }
+        _ => {
+            partly.set(partly.get() || !matches!(&error, Error::Corrupt { what, .. } if what == NOBODY));
+            report(error);
+        }
+    };
+    let report: &mut dyn FnMut(Error) = &mut report;
     let files = fsmap::GroupFiles::load(walk, report);
     let mut lookup = lookup::Lookup::new(walk, &files, options.rmap);
     let mut records: Vec<lookup::Found> = Vec::new();
@@ -180,12 +195,14 @@ fn range(geometry: &Geometry, answer: &Answer, group: &fsmap::Group, record: &Re
     Some(Range { device: answer.device, start, length, group, owner: record.owner()?, shared })
 }
 
+const NOBODY: &str = "the block has no owner";
+
 /// The error for a block that is neither owned nor free.
 fn nobody(walk: &Walk<'_>, answer: &Answer) -> Error {
     let length = walk.geometry().block_size();
     let byte = ByteOffset(answer.byte.0.saturating_sub(answer.within));
     let place = crate::error::Place::new(answer.device, byte, length, "a block");
-    corrupt(place, "the block has no owner", "neither a mapping nor a free extent", "one of them")
+    corrupt(place, NOBODY, "neither a mapping nor a free extent", "one of them")
 }
 
 /// Is this the range of somebody?
