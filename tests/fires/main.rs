@@ -40,9 +40,6 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
     ("check-unreadable", "tests/check.rs", "unreadable_sectors_are_no_damage"),
     // The damage lies in a record whose own checksums have to be mended.
     ("check-not-looked-at", "tests/fires/main.rs", "a_device_that_died_is_not_looked_at"),
-    // A majority of old copies.
-    ("sb-copies-before-grow", "tests/advice.rs", "an_interrupted_grow"),
-    ("sb-copies-before-log-moved", "tests/advice.rs", "a_log_that_was_moved"),
     // The shape of a list, on an image of its own.
     ("agfl-old-layout", "tests/advice.rs", "an_old_free_list"),
     ("log-item-damaged", "tests/check.rs", "items_that_make_no_sense"),
